@@ -1,0 +1,109 @@
+"""How kimble_env compiles: lazily, cached on disk, in a folder named by a hash of all jitted sources.
+
+numba's own cache notices a change in the file of a function but not in the files of the functions
+it calls, so a cache shared by several source files goes stale. Here every jitted module of this
+package compiles into one folder whose name is a hash over all of them: change one byte in any and
+the next run starts with an empty folder.
+
+``KIMBLE_CACHE`` overrides the place of all caches and tables of this package.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numba
+import numpy as np
+from numba.core import event
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+JITTED_SOURCES = ("_jit.py", "kernel.py", "features.py", "observation.py", "stepping.py")
+COMPILED: bool = not numba.config.DISABLE_JIT
+"""False under ``NUMBA_DISABLE_JIT=1``: the same functions then run as plain Python."""
+
+
+def cache_folder() -> Path:
+    """Return the folder for caches and tables: ``KIMBLE_CACHE``, else the user's cache folder."""
+    chosen = os.environ.get("KIMBLE_CACHE")
+    if chosen:
+        return Path(chosen).expanduser()
+    if sys.platform == "win32":
+        base = os.environ.get("LOCALAPPDATA") or str(Path.home() / "AppData" / "Local")
+    elif sys.platform == "darwin":
+        base = str(Path.home() / "Library" / "Caches")
+    else:
+        base = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
+    return Path(base) / "kimble-rl"
+
+
+def sources_hash() -> str:
+    """Return a hash over all jitted sources and the numba and numpy versions (16 hex digits)."""
+    digest = hashlib.sha256(f"{numba.__version__} {np.__version__}".encode())
+    here = Path(__file__).parent
+    for name in JITTED_SOURCES:
+        path = here / name
+        digest.update(name.encode())
+        digest.update(path.read_bytes() if path.exists() else b"")
+    return digest.hexdigest()[:16]
+
+
+CODE_CACHE = cache_folder() / "code" / sources_hash()
+
+
+class _Announcer(event.Listener):
+    """Says once, on stderr, that the engine is being compiled."""
+
+    def __init__(self) -> None:
+        self.told = False
+
+    def on_start(self, event: event.Event) -> None:
+        function = getattr(event.data.get("dispatcher"), "py_func", None)
+        module = getattr(function, "__module__", None) or ""
+        if not self.told and module.startswith("kimble_env"):
+            self.told = True
+            print(
+                "kimble_env: compiling the engine (once; up to half a minute, then cached in "
+                f"{CODE_CACHE})",
+                file=sys.stderr,
+                flush=True,
+            )
+
+    def on_end(self, event: event.Event) -> None:
+        pass
+
+
+if COMPILED and not os.environ.get("KIMBLE_QUIET"):
+    event.register("numba:compile", _Announcer())
+
+
+def njit(function: F) -> F:
+    """Compile ``function`` with numba: nogil, cached in this package's own folder."""
+    if not COMPILED:
+        return function
+    previous = numba.config.CACHE_DIR
+    numba.config.CACHE_DIR = str(CODE_CACHE)
+    try:
+        compiled: F = numba.njit(cache=True, nogil=True, error_model="numpy")(function)
+    finally:
+        numba.config.CACHE_DIR = previous
+    return compiled
+
+
+def wrapping(function: F) -> F:
+    """Let uint64 arithmetic wrap silently when the function runs uncompiled."""
+    if COMPILED:
+        return function
+    from functools import wraps
+
+    @wraps(function)
+    def quiet(*args: Any) -> Any:
+        with np.errstate(over="ignore"):
+            return function(*args)
+
+    return quiet  # type: ignore[return-value]

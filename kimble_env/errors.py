@@ -1,0 +1,41 @@
+"""The errors that kimble_env raises on purpose. Each says what is wrong, where, and what was expected."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+class KimbleError(ValueError):
+    """Base of all errors raised for bad input. Nothing has been changed when it is raised."""
+
+
+class RulesError(KimbleError):
+    """A rule set, option or board that cannot be. ``faults`` lists every fault found."""
+
+    def __init__(self, faults: str | Sequence[str]) -> None:
+        self.faults: tuple[str, ...] = (faults,) if isinstance(faults, str) else tuple(faults)
+        super().__init__("; ".join(self.faults))
+
+
+class PositionError(KimbleError):
+    """A position that cannot be. ``faults`` lists every fault found."""
+
+    def __init__(self, faults: str | Sequence[str]) -> None:
+        self.faults: tuple[str, ...] = (faults,) if isinstance(faults, str) else tuple(faults)
+        super().__init__("; ".join(self.faults))
+
+
+class NotationError(KimbleError):
+    """A text (position, move, record) that cannot be read."""
+
+
+class IllegalMoveError(KimbleError):
+    """A move that is not legal here; the message lists the legal ones."""
+
+
+class IllegalThrowError(KimbleError):
+    """A throw at the wrong moment, or a die that is not 1..6."""
+
+
+class GameOverError(KimbleError):
+    """A throw or move after the end of the game."""
