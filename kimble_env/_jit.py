@@ -82,17 +82,28 @@ if COMPILED and not os.environ.get("KIMBLE_QUIET"):
     event.register("numba:compile", _Announcer())
 
 
-def njit(function: F) -> F:
-    """Compile ``function`` with numba: nogil, cached in this package's own folder."""
-    if not COMPILED:
-        return function
+def _compile(function: F, **options: Any) -> F:
     previous = numba.config.CACHE_DIR
     numba.config.CACHE_DIR = str(CODE_CACHE)
     try:
-        compiled: F = numba.njit(cache=True, nogil=True, error_model="numpy")(function)
+        compiled: F = numba.njit(cache=True, nogil=True, error_model="numpy", **options)(function)
     finally:
         numba.config.CACHE_DIR = previous
     return compiled
+
+
+def njit(function: F) -> F:
+    """Compile ``function`` with numba: nogil, cached in this package's own folder."""
+    return _compile(function) if COMPILED else function
+
+
+def inlined(function: F) -> F:
+    """Compile as ``njit`` does, and have LLVM copy the function into its callers.
+
+    For the small functions of the inner loop: a call between jitted functions passes an array as
+    seven arguments, which costs more than these functions do.
+    """
+    return _compile(function, forceinline=True) if COMPILED else function
 
 
 def wrapping(function: F) -> F:

@@ -23,7 +23,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from kimble_env._jit import njit, wrapping
+from kimble_env._jit import inlined, njit, wrapping
 from kimble_env.rules import (
     NO_HOME,
     R_BATTERIES,
@@ -114,7 +114,7 @@ OTHER_FACE = (1.0 - SAME_FACE - OPPOSITE_FACE) / 4.0
 
 
 @wrapping
-@njit
+@inlined
 def mix(z):
     """Scramble a uint64 (finaliser of SplitMix64, Steele, Lea and Flood 2014)."""
     z = (z ^ (z >> _U30)) * _MULTIPLY_1
@@ -123,7 +123,7 @@ def mix(z):
 
 
 @wrapping
-@njit
+@inlined
 def draw(seed, stream, n):
     """Return the n-th uint64 of a stream of the game with key ``seed``."""
     counter = (np.uint64(stream) << _U40) + np.uint64(n) + _U1
@@ -137,13 +137,13 @@ def game_key(seed, index):
     return mix(mix(np.uint64(seed) + _GAMMA) ^ (np.uint64(index) * _MULTIPLY_1 + _GAMMA))
 
 
-@njit
+@inlined
 def below(u, n):
     """Turn a uint64 into an integer 0..n-1 (n < 2^31; bias below 2^-28)."""
     return (np.int64(u >> _U33) * n) >> 31
 
 
-@njit
+@inlined
 def next_face(r, last, u):
     """Return the face 1..6 that follows ``last`` (0: none yet) for the random number u (R10)."""
     if r[R_POPOMATIC] == 0 or last == 0:
@@ -172,7 +172,7 @@ def face_probability(r, last, face):
     return OPPOSITE_FACE if face == 7 - last else OTHER_FACE
 
 
-@njit
+@inlined
 def show_face(s, r, face):
     """Remember the face that the dome shows; only the popomatic die has a memory."""
     if r[R_POPOMATIC] != 0:
@@ -182,7 +182,7 @@ def show_face(s, r, face):
 # ------------------------------------------------------------------------------------ sets of bits
 
 
-@njit
+@inlined
 def count_bits(bits):
     """Return the number of set bits of a non-negative int64."""
     x = bits - ((bits >> 1) & 0x5555555555555555)
@@ -191,13 +191,13 @@ def count_bits(bits):
     return ((x * 0x0101010101010101) >> 56) & 0x7F
 
 
-@njit
+@inlined
 def lowest_bit(bits):
     """Return the index of the lowest set bit of a positive int64."""
     return count_bits((bits & -bits) - 1)
 
 
-@njit
+@inlined
 def nth_bit(bits, n):
     """Return the index of the n-th lowest set bit (n from 0) of a positive int64."""
     while n > 0:
@@ -209,20 +209,26 @@ def nth_bit(bits, n):
 # ------------------------------------------------------------------------------------ where pieces are
 
 
-@njit
+@inlined
 def seen_from(r, seat, progress, other):
     """Return the progress that ``other`` would have on the ring field (seat, progress)."""
     q = progress + r[4 * seat + other]
     return q - r[R_RING] if q >= r[R_RING] else q
 
 
-@njit
+@inlined
+def acting(s):
+    """Return the seat to act; the mask spares the compiler the check for a negative index."""
+    return int(s["seat"]) & 3
+
+
+@inlined
 def is_playing(s, seat):
     """Tell whether a seat still takes turns: plays, has not finished, is not out (R5, R6, R34)."""
     return s["plays"][seat] != 0 and s["places"][seat] == 0 and s["out"][seat] == 0
 
 
-@njit
+@inlined
 def unit_size(s, r, seat, progress):
     """Return how many pieces of a seat stand on a progress."""
     n = 0
@@ -231,7 +237,7 @@ def unit_size(s, r, seat, progress):
     return n
 
 
-@njit
+@inlined
 def owner_at(s, r, seat, progress):
     """Return the other seat that stands on the ring field (seat, progress), or -1."""
     if progress > r[R_LEAVE]:
@@ -247,7 +253,7 @@ def owner_at(s, r, seat, progress):
     return -1
 
 
-@njit
+@inlined
 def has_finished(s, r, seat):
     """Tell whether all pieces of a seat are home (R32), without home on the stretch (R16)."""
     needed = r[R_HOME] if r[R_HOME] != NO_HOME else r[R_LEAVE] + 1
@@ -257,7 +263,7 @@ def has_finished(s, r, seat):
     return True
 
 
-@njit
+@inlined
 def throws_of_turn(s, r, seat):
     """Return the throws of a new throwing turn (R11, R23, R24)."""
     if r[R_EMPTY_THROWS] == 1:
@@ -309,14 +315,14 @@ def stretch_blocked(r, own, die):
     return bits
 
 
-@njit
+@inlined
 def legal_actions(s, r, die):
     """Return the legal actions of the seat to act for a die, as bits (0: none).
 
     All pieces move at once: ``own`` has a bit per progress where an own unit stands, shifted left
     by the die it has a bit per target. R1, R2, R4, R13, R22, R28, R29.
     """
-    seat = int(s["seat"])
+    seat = acting(s)
     own, waiting = 0, 0
     for k in range(r[R_PIECES]):
         p = int(s["pieces"][seat, k])
@@ -357,7 +363,7 @@ def battle_against(s, r, action):
     if r[R_BATTLES] == 0 or action == r[R_PASS]:
         return -1
     target = 0 if action == ENTER else action - 1 + int(s["die"])
-    return owner_at(s, r, int(s["seat"]), target)
+    return owner_at(s, r, acting(s), target)
 
 
 @njit
@@ -371,6 +377,109 @@ def battle_margin(r, seat, progress, defender):
     """Return what the attacker gets more than the defender besides the dice (R18)."""
     bonus = sector_bonus(r, seat, progress, seat) - sector_bonus(r, seat, progress, defender)
     return 2 + bonus
+
+
+@njit
+def battle_odds(s, r, margin):
+    """Return the chances that the attacker wins, ties or loses a battle (R18, R20).
+
+    ``margin`` is that of ``battle_margin``. With the popomatic die the chances depend on the face
+    that the dome shows (R10).
+    """
+    if r[R_POPOMATIC] == 0:
+        ties, losses = 6 - margin, (5 - margin) * (6 - margin) // 2
+        return (36 - ties - losses) / 36.0, ties / 36.0, losses / 36.0
+    win, tie = 0.0, 0.0
+    for attack in range(1, 7):
+        attack_chance = face_probability(r, int(s["face"]), attack)
+        for defence in range(1, 7):
+            chance = attack_chance * face_probability(r, attack, defence)
+            win += chance if attack + margin > defence else 0.0
+            tie += chance if attack + margin == defence else 0.0
+    return win, tie, 1.0 - win - tie
+
+
+# ------------------------------------------------------------------------------ what a move would do
+
+
+@njit
+def move_target(s, action):
+    """Return the progress that the unit of an action other than pass would reach (R1, R2)."""
+    return 0 if action == ENTER else action - 1 + int(s["die"])
+
+
+@njit
+def own_unit_hit(s, r, action, target):
+    """Return the size of the own unit that a move would run into, 0 for none (R28, R31)."""
+    if target > r[R_STRETCH_LAST]:
+        return 0  # home never collides
+    if r[R_OWN_COLLISION] == OWN_ILLEGAL or (action == ENTER and r[R_BATTERIES] != 0):
+        return 0
+    return unit_size(s, r, int(s["seat"]), target)
+
+
+@njit
+def mover_yields(r, mover, stander):
+    """Tell whether, of two own units of these sizes, the moving one goes to home base (R31)."""
+    rule = r[R_OWN_COLLISION]
+    return rule == OWN_MOVER or (rule == OWN_SMALLER and mover < stander)
+
+
+@njit
+def would_finish(s, r, seat, source, target):
+    """Tell whether moving a unit from source to target brings home the last piece (R16, R32)."""
+    needed = r[R_HOME] if r[R_HOME] != NO_HOME else r[R_LEAVE] + 1
+    if target < needed:
+        return False
+    for k in range(r[R_PIECES]):
+        p = s["pieces"][seat, k]
+        if p < needed and (p != source or source < 0):
+            return False
+    return True
+
+
+@njit
+def waits_for_start(s, r, seat, progress):
+    """Tell whether the ring field (seat, progress) is the start of another seat that still plays
+    and has pieces in home base, or standing on that field: a move onto it sends those there."""
+    if progress > r[R_LEAVE]:
+        return False
+    for step in range(1, 4):
+        other = (seat + step) & 3
+        if seen_from(r, seat, progress, other) == 0 and is_playing(s, other):
+            for k in range(r[R_PIECES]):
+                if s["pieces"][other, k] <= 0:
+                    return True
+    return False
+
+
+@njit
+def units_that_hit(s, r, seat, progress):
+    """Return how many units of other seats could land on (seat, progress) with one throw.
+
+    A battery is one unit, and so are the pieces that wait to enter on this very field (a unit that
+    stands on it counts with them: a move onto it sends it there). Nobody hits a protected own
+    start (R27), a stretch or home (R7); the partner (R17) and seats out of the game hit nobody.
+    """
+    if progress < 0 or progress > r[R_LEAVE] or (r[R_PROTECTED] != 0 and progress == 0):
+        return 0
+    n = 0
+    for step in range(1, 4):
+        other = (seat + step) & 3
+        if not is_playing(s, other) or (step == 2 and r[R_TWO_COLOURS] != 0):
+            continue
+        t = seen_from(r, seat, progress, other)
+        if t > r[R_LEAVE]:
+            continue  # not on its route
+        ways = 0  # bit d: with a die of d; bit 0: by entering
+        for k in range(r[R_PIECES]):
+            p = int(s["pieces"][other, k])
+            if p >= 0 and t - p >= 1 and t - p <= 6:
+                ways |= 1 << (t - p)
+            elif t == 0 and p <= 0:
+                ways |= 1
+        n += count_bits(ways)
+    return n
 
 
 # ------------------------------------------------------------------------------------- making a move
@@ -393,7 +502,7 @@ def add_event(s, kind, seat, count, by):
             s["taken"][by] += np.uint32(count)
 
 
-@njit
+@inlined
 def move_pieces(s, r, seat, source, target):
     """Move all pieces of a unit (from home base: one piece); return how many moved (R1, R25)."""
     if source < 0:
@@ -436,8 +545,7 @@ def collide(s, r, seat, source, target):
     """Move onto an own unit where that is not forbidden (R31)."""
     mover = 1 if source < 0 else unit_size(s, r, seat, source)
     stander = unit_size(s, r, seat, target)
-    rule = r[R_OWN_COLLISION]
-    if rule == OWN_MOVER or (rule == OWN_SMALLER and mover < stander):
+    if mover_yields(r, mover, stander):
         if source < 0:
             add_event(s, LOST_OWN_COLLISION, seat, 1, seat)
         else:
@@ -450,7 +558,7 @@ def collide(s, r, seat, source, target):
 @njit
 def draw_battle_dice(s, r):
     """Throw the two dice of a battle from the attacker's own stream (R18, R21)."""
-    seat = int(s["seat"])
+    seat = acting(s)
     n = int(s["battle_count"][seat])
     attack = next_face(r, int(s["face"]), draw(s["seed"], BATTLE_STREAM + seat, 2 * n))
     show_face(s, r, attack)
@@ -458,23 +566,22 @@ def draw_battle_dice(s, r):
     return attack, defence
 
 
-@njit
+@inlined
 def make_move(s, r, action, attack_die, defence_die):
     """Move the unit of an action and do all that follows on the board.
 
     A battle takes the two dice given, or draws them where they are 0.
     """
-    seat = int(s["seat"])
+    seat = acting(s)
     source = action - 1
     target = 0 if action == ENTER else source + int(s["die"])
     if target > r[R_STRETCH_LAST]:  # home: never collides (R28, R32)
         n = move_pieces(s, r, seat, source, target)
         add_event(s, ARRIVED, seat, n, seat)
         return
-    if r[R_OWN_COLLISION] != OWN_ILLEGAL and not (action == ENTER and r[R_BATTERIES] != 0):
-        if unit_size(s, r, seat, target) > 0:
-            collide(s, r, seat, source, target)
-            return
+    if own_unit_hit(s, r, action, target) > 0:
+        collide(s, r, seat, source, target)
+        return
     other = owner_at(s, r, seat, target)
     if other < 0:
         move_pieces(s, r, seat, source, target)
@@ -558,10 +665,10 @@ def close_if_won(s, r, seat):
     return True
 
 
-@njit
+@inlined
 def pass_turn(s, r):
     """Give the die to the next seat that is still playing (R5, R9)."""
-    seat = int(s["seat"])
+    seat = acting(s)
     for step in range(1, 5):
         other = (seat + step) & 3
         if is_playing(s, other):
@@ -576,10 +683,10 @@ def pass_turn(s, r):
             end_game(s, TRUNCATED, -1)
 
 
-@njit
+@inlined
 def end_throw(s, r, moved):
     """Decide who throws next, after a throw that moved something or not (R3, R23, R24)."""
-    seat, die = int(s["seat"]), int(s["die"])
+    seat, die = acting(s), int(s["die"])
     s["plies"] += 1
     s["die"] = 0
     if die == 6:
@@ -597,13 +704,13 @@ def end_throw(s, r, moved):
     pass_turn(s, r)
 
 
-@njit
+@inlined
 def throw(s, r, die):
     """Throw the die (0: draw it) and return the legal actions as bits.
 
     If there is none the throw is over, the position has moved on, and 0 is returned.
     """
-    seat = int(s["seat"])
+    seat = acting(s)
     s["event_count"] = 0
     if die == 0:
         die = next_face(r, int(s["face"]), draw(s["seed"], THROW_STREAM + seat, s["throw_count"][seat]))
@@ -621,7 +728,7 @@ def throw(s, r, die):
     return actions
 
 
-@njit
+@inlined
 def play(s, r, action, attack_die, defence_die):
     """Play an action for the die thrown. Unchecked: the action must be legal.
 
@@ -632,7 +739,7 @@ def play(s, r, action, attack_die, defence_die):
     if action == r[R_PASS]:
         end_throw(s, r, False)
         return
-    seat = int(s["seat"])
+    seat = acting(s)
     target = 0 if action == ENTER else action - 1 + int(s["die"])
     make_move(s, r, action, attack_die, defence_die)
     if target > r[R_LEAVE] and has_finished(s, r, seat):
@@ -786,7 +893,7 @@ def new_game(s, r, plays, seed, log):
     s["plies"] = 0
     s["seed"] = seed
     length = choose_starter(s, r, log)
-    s["throws"] = throws_of_turn(s, r, int(s["seat"]))
+    s["throws"] = throws_of_turn(s, r, acting(s))
     return length
 
 
@@ -910,10 +1017,10 @@ def random_action(s, r, actions, u):
     return nth_bit(moves, below(u, count_bits(moves)))
 
 
-@njit
+@inlined
 def next_choice(s):
     """Return the next uint64 of the choice stream of the seat to act."""
-    seat = int(s["seat"])
+    seat = acting(s)
     n = s["choice_count"][seat]
     s["choice_count"][seat] += np.uint32(1)
     return draw(s["seed"], CHOICE_STREAM + seat, n)
