@@ -182,6 +182,7 @@ def show_face(s, r, face):
 # ------------------------------------------------------------------------------------ sets of bits
 
 
+@wrapping
 @inlined
 def count_bits(bits):
     """Return the number of set bits of a non-negative int64."""
