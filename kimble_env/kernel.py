@@ -403,23 +403,23 @@ def battle_odds(s, r, margin):
 # ------------------------------------------------------------------------------ what a move would do
 
 
-@njit
+@inlined
 def move_target(s, action):
     """Return the progress that the unit of an action other than pass would reach (R1, R2)."""
     return 0 if action == ENTER else action - 1 + int(s["die"])
 
 
-@njit
+@inlined
 def own_unit_hit(s, r, action, target):
     """Return the size of the own unit that a move would run into, 0 for none (R28, R31)."""
     if target > r[R_STRETCH_LAST]:
         return 0  # home never collides
     if r[R_OWN_COLLISION] == OWN_ILLEGAL or (action == ENTER and r[R_BATTERIES] != 0):
         return 0
-    return unit_size(s, r, int(s["seat"]), target)
+    return unit_size(s, r, acting(s), target)
 
 
-@njit
+@inlined
 def mover_yields(r, mover, stander):
     """Tell whether, of two own units of these sizes, the moving one goes to home base (R31)."""
     rule = r[R_OWN_COLLISION]
@@ -441,8 +441,10 @@ def would_finish(s, r, seat, source, target):
 
 @njit
 def waits_for_start(s, r, seat, progress):
-    """Tell whether the ring field (seat, progress) is the start of another seat that still plays
-    and has pieces in home base, or standing on that field: a move onto it sends those there."""
+    """Tell whether another seat has pieces that could enter onto the ring field (seat, progress).
+
+    Pieces of that seat standing there count too: a move onto the field sends them to home base.
+    """
     if progress > r[R_LEAVE]:
         return False
     for step in range(1, 4):
@@ -819,47 +821,46 @@ def advance(s, r, ask_forced, log, n):
 
 @njit
 def throw_for_start(s, r, in_lot, n, log, length):
-    """One round of starter throws; return who threw highest and the new length of the log (R8)."""
-    best = 0
-    faces = np.zeros(4, np.int64)
+    """One round of starter throws of the seats in ``in_lot`` (bits) (R8).
+
+    Returns:
+        The seats that threw highest, as bits, and the new length of the log.
+    """
+    best, winners = 0, 0
     for seat in range(4):
-        if in_lot[seat] != 0:
-            faces[seat] = next_face(r, int(s["face"]), draw(s["seed"], STARTER_STREAM + seat, n))
-            show_face(s, r, faces[seat])
-            best = max(best, faces[seat])
-            if length < len(log):
-                log[length, 0], log[length, 1] = seat, faces[seat]
-                length += 1
-    for seat in range(4):
-        if faces[seat] != best:
-            in_lot[seat] = 0
-    return length
+        if in_lot >> seat & 1 == 0:
+            continue
+        face = next_face(r, int(s["face"]), draw(s["seed"], STARTER_STREAM + seat, n))
+        show_face(s, r, face)
+        if face > best:
+            best, winners = face, 0
+        if face == best:
+            winners |= 1 << seat
+        if length < len(log):
+            log[length, 0] = seat
+            log[length, 1] = face
+        length += 1
+    return winners, length
 
 
 @njit
 def choose_starter(s, r, log):
     """Set the seat that starts (R8); write the dice to ``log`` int8 [n, 2]; return their number."""
-    length = 0
-    in_lot = np.zeros(4, np.int64)
+    length, in_lot = 0, 0
     for seat in range(4):
-        in_lot[seat] = s["plays"][seat]
-    starter = r[R_STARTER]
+        if s["plays"][seat] != 0:
+            in_lot |= 1 << seat
+    starter = int(r[R_STARTER])
     if starter == STARTER_HIGHEST_ROLL:
         if r[R_TWO_COLOURS] != 0:  # R17: the two players throw
-            in_lot[2] = 0
-            in_lot[3] = 0
+            in_lot &= 3
         n = 0
-        while in_lot.sum() > 1:
-            length = throw_for_start(s, r, in_lot, n, log, length)
+        while in_lot & (in_lot - 1) != 0:
+            in_lot, length = throw_for_start(s, r, in_lot, n, log, length)
             n += 1
-        starter = np.argmax(in_lot)
+        starter = lowest_bit(in_lot)
     elif starter == STARTER_RANDOM:
-        k = below(draw(s["seed"], LOT_STREAM, 0), in_lot.sum())
-        for seat in range(4):
-            if in_lot[seat] != 0:
-                if k == 0:
-                    starter = seat
-                k -= 1
+        starter = nth_bit(in_lot, below(draw(s["seed"], LOT_STREAM, 0), count_bits(in_lot)))
     s["seat"] = starter
     return length
 
