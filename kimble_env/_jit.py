@@ -23,7 +23,15 @@ from numba.core import event
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-JITTED_SOURCES = ("_jit.py", "kernel.py", "features.py", "observation.py", "rewards.py", "stepping.py")
+JITTED_SOURCES = (
+    "_jit.py",
+    "kernel.py",
+    "features.py",
+    "observation.py",
+    "rewards.py",
+    "aec_kernel.py",
+    "stepping.py",
+)
 COMPILED: bool = not numba.config.DISABLE_JIT
 """False under ``NUMBA_DISABLE_JIT=1``: the same functions then run as plain Python."""
 

@@ -37,5 +37,9 @@ class IllegalThrowError(KimbleError):
     """A throw at the wrong moment, or a die that is not 1..6."""
 
 
+class AgentError(KimbleError):
+    """An agent, spec or weight vector that cannot be, or that does not fit the rules."""
+
+
 class GameOverError(KimbleError):
     """A throw or move after the end of the game."""

@@ -106,6 +106,15 @@ OPTIONS: dict[str, Option] = {
     "three_throws_when": Option(
         "word", "R23", "what counts as nothing in play", ("none_in_play", "none_on_track")
     ),
+    # The two options of the referee's ledger are part of a rule set, so that a text says all that
+    # was agreed, but not of its hash: with the ledger off they change nothing, and with it on they
+    # change when the board stands still and who is sent away, never which moves are legal.
+    "late": Option(
+        "word", "L3", "ledger: a cup after 45 s", ("out", "no_break", "referee"), hashed=False
+    ),
+    "win_at": Option(
+        "word", "L6", "ledger: won when the last piece home is", ("drunk", "home"), hashed=False
+    ),
 }
 """Every option of a rule set, in the order of the documentation (``seats`` apart)."""
 
@@ -141,6 +150,8 @@ class Rules:
     home: bool = False
     empty_throws: int = 1
     three_throws_when: str = "none_in_play"
+    late: str = "out"
+    win_at: str = "drunk"
 
     def __post_init__(self) -> None:
         faults = _faults(self)
@@ -154,6 +165,11 @@ class Rules:
             RulesError: unknown option, or values that do not fit together (all faults named).
         """
         return dataclasses.replace(self, **_read_options(options))
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Copies and pickles leave the cached array out: it would come back writable, and compiled
+        code takes a writable array for another type and compiles anew."""
+        return {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
 
     @property
     def players(self) -> int:

@@ -1,0 +1,21 @@
+"""What this package adds to the specs of ``kimble_env.opponents``: heuristics and networks."""
+
+from __future__ import annotations
+
+from agents.heuristics import heuristic_names, make_heuristic
+from kimble_env.opponents import Agent, register_alias, register_maker
+from kimble_env.rules import Rules
+
+
+def register() -> None:
+    """Make the kinds of this package known; called by the entry point ``kimble.agents``."""
+    register_maker("heuristic", make_heuristic)
+    register_maker("net", _make_network)
+    for name in heuristic_names():
+        register_alias(name, f"heuristic:{name}")
+
+
+def _make_network(argument: str, rules: Rules) -> Agent:
+    from agents.network import make_network  # networks are read only where one is asked for
+
+    return make_network(argument, rules)

@@ -1,0 +1,113 @@
+"""What Kimble RL does in the same measures: playouts, vector env, AEC loop, `Game`.
+
+The only file that knows the names of `kimble_env`; imports stay inside the functions so that
+`--help` and the peers work without it. Each function returns a measure, as in `peers.py`.
+"""
+
+from __future__ import annotations
+
+import itertools
+import random
+import time
+from typing import Any
+
+import numpy as np
+
+from benchmarks.frame import Measure, Sample
+from benchmarks.peers import aec_loop
+from benchmarks.sampler import compiled_sampler
+
+
+def playouts(spec: str, games: int, seed: int = 1) -> Measure:
+    """Random games of the compiled kernel on one core, set-up and starter dice in the time.
+
+    A throw is one throw resolved, forced ones and those without a legal move counted; the dice
+    that decide who starts, and battle dice, are not.
+    """
+    from kimble_env import kernel
+    from kimble_env.rules import find_rules
+
+    rules = find_rules(spec).array
+    states = kernel.empty_states(games)
+    plays = np.ones((games, 4), np.int8)
+    log = np.zeros((256, 2), np.int8)
+    keys = np.zeros(games, np.uint64)
+    starts = itertools.count(0, games)
+
+    def measure() -> Sample:
+        start = time.process_time()
+        kernel.game_keys(seed, next(starts), keys)
+        kernel.new_game_batch(states, rules, plays, keys, log)
+        kernel.play_random_batch(states, rules, 1 << 30)
+        seconds = time.process_time() - start
+        if (states["status"] == kernel.RUNNING).any():
+            raise AssertionError("a random game did not end")
+        return Sample(seconds, {"throws": int(states["plies"].sum()), "games": games})
+
+    return measure
+
+
+def vector_env(games: int, threads: int = 1, spec: str = "kimble") -> Any:
+    """The vector env as the benchmark uses it: all seats exposed, autoreset on."""
+    from kimble_env.vector import KimbleVectorEnv
+
+    return KimbleVectorEnv(games, rules=spec, threads=threads)
+
+
+def vector_loop(
+    games: int, steps: int, threads: int = 1, seed: int = 1, wall: bool = False
+) -> Measure:
+    """`step` on a batch with observation, mask and autoreset; a compiled sampler draws the actions.
+
+    The unit `choices` counts the decisions with two legal actions or more, which is nearly every
+    row of every step, for the env asks nobody else. `wall` takes wall time for CPU time.
+    """
+    env = vector_env(games, threads)
+    draw = compiled_sampler(threads)
+    actions = np.zeros(games, np.int64)
+    keys = np.arange(seed, seed + threads, dtype=np.uint64)
+    _, info = env.reset(seed=seed)
+    clock = time.perf_counter if wall else time.process_time
+    current = {"mask": info["action_mask"]}
+
+    def measure() -> Sample:
+        mask = current["mask"]
+        choices = 0
+        start = clock()
+        for _ in range(steps):
+            choices += draw(mask, keys, actions)
+            *_, info = env.step(actions)
+            mask = info["action_mask"]
+        seconds = clock() - start
+        current["mask"] = mask
+        return Sample(seconds, {"choices": choices, "steps": games * steps})
+
+    return measure
+
+
+def aec(games: int, seed: int = 1, raw: bool = False) -> Measure:
+    """Our AEC env through the very loop that measures the peer."""
+    from kimble_env import kimble_v0
+
+    env = kimble_v0.raw_env() if raw else kimble_v0.env()
+    return aec_loop(env, games, seed)
+
+
+def game_pairs(pairs: int, seed: int = 1) -> Measure:
+    """`Game`: throw, take one of `legal_moves` at random, play it; a new game after the last."""
+    from kimble_env import Game
+
+    uniform = random.Random(seed).random
+
+    def measure() -> Sample:
+        start = time.process_time()
+        game = Game("kimble", seed=seed)
+        for _ in range(pairs):
+            game.throw()
+            moves = game.legal_moves
+            game.play(moves[int(uniform() * len(moves))])
+            if game.over:
+                game = Game("kimble", seed=int(uniform() * 2**31))
+        return Sample(time.process_time() - start, {"pairs": pairs})
+
+    return measure
