@@ -51,9 +51,7 @@ def evaluate(
         found = found.replace(players=len(lineup))
     start = time.perf_counter()
     with _progress_bar(sys.stderr.isatty() if progress is None else progress) as report:
-        result = play_match(
-            lineup, found, games, seed, cap=cap, threads=threads, progress=report
-        )
+        result = play_match(lineup, found, games, seed, cap=cap, threads=threads, progress=report)
     seconds = time.perf_counter() - start
     if json:
         write_json(result, sys.stdout, seconds=round(seconds, 3))

@@ -58,11 +58,11 @@ class MatchResult:
 
     Attributes:
         rules: the rules played.
-        agents: names of the agents, in the order of the line-up; one that sits twice has two names.
-        winners: int8 [blocks, n], the place in ``agents`` of who won block b in rotation k, -1 for a
-            game cut off.
+        agents: names of the agents in the order of the line-up; one that sits twice has two names.
+        winners: int8 [blocks, n], the place in ``agents`` of who won block b in rotation k, -1 for
+            a game cut off.
         plies: int32 [blocks, n], throws of each game, forced ones included.
-        seating: int8 [n, players], the place in ``agents`` of the player of each place at the table.
+        seating: int8 [n, players], who (place in ``agents``) sits at each place at the table.
         seed: of the dice; block b has the key ``game_key(seed, b)``.
         cap: throws after which a game was cut off.
     """
@@ -94,7 +94,9 @@ class MatchResult:
     def scores(self) -> npt.NDArray[np.float64]:
         """Score of each agent in each game: float64 [blocks, n, n]; 1 won, 0 lost, 1/n cut off."""
         n = len(self.agents)
-        scores = (self.winners[:, :, None] == np.arange(n)).astype(np.float64)
+        scores: npt.NDArray[np.float64] = (self.winners[:, :, None] == np.arange(n)).astype(
+            np.float64
+        )
         scores[self.winners < 0] = 1.0 / n
         return scores
 
@@ -116,7 +118,7 @@ class MatchResult:
         return float(self.scores[:, rotations, agent].mean())
 
     def place_names(self) -> tuple[str, ...]:
-        """Return the letters of the seats of each player: R, B, Y, G; RY and BG with two colours."""
+        """Return the letters of the seats of each player: R, B, Y, G; with two colours RY, BG."""
         return tuple(
             "".join(SEAT_LETTERS[seat] for seat in seats) for seats in player_seats(self.rules)
         )
@@ -222,7 +224,9 @@ class _Table:
         for place, seats in enumerate(player_seats(rules)):
             for seat in seats:
                 self.seating[:, seat] = self.rotations[:, place]
-        self.asked_as = np.array([agents.index(agent) for agent in agents], np.int8)
+        self.asked_as = np.array(
+            [next(k for k, other in enumerate(agents) if other is agent) for agent in agents]
+        )
         self.weights = np.zeros((n, FEATURE_COUNT))
         self.rows = np.full(n + 1, -1, np.int8)  # agent -> row of weights, -1: it is asked
         for k, agent in enumerate(agents):

@@ -459,6 +459,9 @@ class raw_env(AECEnv[str, Observation, int]):
                 "You are calling render method without specifying any render mode."
             )
             return None
+        return self._draw()
+
+    def _draw(self) -> Any:
         board, last = self._states[:1], self._last_move()
         if self.render_mode == "ansi":
             return pictures.text(self.rules, board, last=last)
@@ -584,7 +587,7 @@ class raw_env(AECEnv[str, Observation, int]):
             if self.shaping.scale:
                 self._shape(agent)
         if self.render_mode == "human":
-            self.render()
+            self._draw()
 
     def _throw_again(
         self,

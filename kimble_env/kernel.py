@@ -1189,7 +1189,7 @@ def throw_one(states, r, die):
         The legal actions as bits, and in bits 60 to 62 the die.
     """
     actions = throw(states[0], r, die)
-    return actions | int(states[0]["last_die"]) << 60
+    return int(actions) | int(states[0]["last_die"]) << 60
 
 
 @njit

@@ -51,7 +51,7 @@ def test_the_field_before_the_start_is_not_on_the_ludo_route():
 @pytest.mark.parametrize(
     ("change", "fault"),
     [
-        ({"ring": 7, "starts": (0, 1, 2, 3), "leave": 6}, "ring must have at least 8 fields, got 7"),
+        ({"ring": 7, "starts": (0, 1, 2, 3), "leave": 6}, "ring must have at least 8 fields"),
         ({"ring": 24.0}, "must be whole numbers"),
         ({"ring": True}, "must be whole numbers"),
         ({"starts": (0, 6, 12)}, "expected 4 starts, got 3"),
@@ -115,7 +115,7 @@ def test_register_board_wants_a_plain_word(known_boards):
 
 @pytest.mark.parametrize("name", ["chess64", "", None, 28, ["kimble28"]])
 def test_unknown_board(name):
-    with pytest.raises(RulesError, match="unknown board .*; known: kimble28, cross40, ludo52"):
+    with pytest.raises(RulesError, match=r"unknown board .*; known: kimble28, cross40, ludo52"):
         find_board(name)
 
 

@@ -1,0 +1,277 @@
+"""Solving the two-seat game layer by layer, with checkpoints.
+
+The stretch masks of both seats only grow, so layers (pairs of masks) are solved from the most
+advanced down, each by sweeps (``layers.py``) until nothing changes by more than the tolerance.
+
+Modes:
+    value: all values start from 1/2; endless play, possible where passing is allowed, then counts
+        1/2 to each seat. Two seats opposite each other have the same table, so one of (S, T) and
+        (T, S) is solved and the other is its transpose.
+    bracket: seat a starts from 0 and seat b from 1: endless play counts as lost for seat a. The
+        table of seat a is then the lower value of the seat about to throw, and that of seat b the
+        upper. All pairs of masks are solved.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import resource
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from agents.exact.blockfile import check_blocks, map_blocks, read_header, write_blocks
+from agents.exact.encoding import Encoding
+from agents.exact.errors import TableError
+from agents.exact.layers import Layer
+from agents.exact.transitions import SeatMoves
+from kimble_env.rules import Rules, find_rules
+
+Say = Callable[[str], None]
+START = {"value": (0.5, 0.5), "bracket": (0.0, 1.0)}
+MOST_SWEEPS = 20_000
+DEFAULT_TOLERANCE = {1: 1e-12, 2: 1e-11, 3: 1e-8, 4: 1e-6}
+ENCODING = "masks x colex ranks, 1"
+
+
+@dataclass
+class Statistics:
+    """What a solve took. ``sweeps`` is the mean over cells, ``most_sweeps`` the largest of a layer."""
+
+    cells: int = 0
+    cell_sweeps: int = 0
+    most_sweeps: int = 0
+    cpu_seconds: float = 0.0
+    wall_seconds: float = 0.0
+    peak_bytes: int = 0
+    layers: int = 0
+    resumed: int = 0
+    largest_change: float = 0.0
+
+    @property
+    def sweeps(self) -> float:
+        return self.cell_sweeps / max(self.cells, 1)
+
+
+@dataclass
+class Solver:
+    """Solve one game of two seats.
+
+    Args:
+        rules: rules with exactly two seats.
+        mode: "value" or "bracket".
+        tolerance: largest change of a value in the last sweep of each layer (default by pieces).
+        threads: sweeps that run at once; the result depends on it only within the tolerance.
+        folder: for checkpoints; without one the layers stay in memory.
+        save_seconds: how often a long layer is saved before it is done.
+        say: called with a line of progress.
+
+    Raises:
+        RulesError: options that the solver does not know.
+    """
+
+    rules: Rules
+    mode: str = "value"
+    tolerance: float | None = None
+    threads: int = 1
+    folder: Path | None = None
+    save_seconds: float = 1200.0
+    say: Say | None = None
+    statistics: Statistics = field(default_factory=Statistics)
+
+    def __post_init__(self) -> None:
+        first, second = self.rules.seats
+        self.a, self.b = SeatMoves(self.rules, first, second), SeatMoves(self.rules, second, first)
+        self.encoding: Encoding = self.a.encoding
+        self.dtype = np.dtype(np.float32 if self.rules.pieces > 3 else np.float64)
+        if self.tolerance is None:
+            self.tolerance = DEFAULT_TOLERANCE[self.rules.pieces]
+        ring = self.rules.board.ring
+        same = 2 * self.rules.array[4 * first + second] == ring  # the seats see each other alike
+        self.symmetric = bool(same) and self.mode == "value"
+        self._memory: dict[tuple[int, int], tuple[npt.NDArray[Any], npt.NDArray[Any]]] = {}
+        self._checked: set[tuple[int, int]] = set()
+        self._told = 0.0
+        if self.folder is not None:
+            self.folder.mkdir(parents=True, exist_ok=True)
+
+    # ------------------------------------------------------------------------------- checkpoints
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """What a checkpoint must have been made for."""
+        return {
+            "kind": "layer",
+            "rules": str(self.rules),
+            "rules_hash": self.rules.hash,
+            "pieces": self.rules.pieces,
+            "seats": list(self.rules.seats),
+            "encoding": ENCODING,
+            "mode": self.mode,
+            "tolerance": self.tolerance,
+            "dtype": self.dtype.name,
+        }
+
+    def path(self, x: int, y: int, done: bool = True) -> Path:
+        """Return the file of a layer (indices into ``encoding.masks``)."""
+        assert self.folder is not None
+        return self.folder / f"layer-{x:02d}-{y:02d}{'' if done else '-unfinished'}.bin"
+
+    def pairs(self) -> list[tuple[int, int]]:
+        """Return the layers in the order of solving."""
+        n = len(self.encoding.masks)
+        return [
+            (x, y)
+            for x in range(n - 1, -1, -1)
+            for y in range(n - 1, -1, -1)
+            if not self.symmetric or y <= x
+        ]
+
+    def block(self, x: int, y: int) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+        """Return the solved P and Q of a layer.
+
+        Raises:
+            TableError: its file is missing or damaged.
+        """
+        if self.symmetric and y > x:
+            p, q = self.block(y, x)
+            return q.T, p.T
+        if (x, y) in self._memory:
+            return self._memory[x, y]
+        path = self.path(x, y)
+        header = read_header(path, {**self.identity, "layer": [x, y]})
+        if (x, y) not in self._checked:
+            check_blocks(path, header)
+            self._checked.add((x, y))
+        p, q = map_blocks(path, header)
+        return p, q
+
+    def _save(self, layer: Layer, sweeps: int, done: bool) -> None:
+        x, y = layer.slot_a, layer.slot_b
+        if self.folder is None:
+            if done:
+                self._memory[x, y] = (layer.p.copy(), layer.q.copy())
+            return
+        header = {**self.identity, "layer": [x, y], "sweeps": sweeps, "done": done}
+        write_blocks(self.path(x, y, done), header, [layer.p, layer.q])
+        self._checked.add((x, y))
+        if done:
+            self.path(x, y, False).unlink(missing_ok=True)
+
+    def _resume(self, layer: Layer) -> None:
+        """Take up an unfinished layer where it was saved last."""
+        if self.folder is None:
+            return
+        path = self.path(layer.slot_a, layer.slot_b, False)
+        if path.exists():
+            header = read_header(path, {**self.identity, "layer": [layer.slot_a, layer.slot_b]})
+            check_blocks(path, header)
+            layer.p[:], layer.q[:] = map_blocks(path, header)
+
+    # ------------------------------------------------------------------------------------ solving
+
+    def solve(self) -> Statistics:
+        """Solve every layer that has no checkpoint yet; return what it took."""
+        self._began = time.monotonic()
+        self._cpu = time.process_time()
+        sizes = self.encoding.sizes
+        self._left = sum(int(sizes[x] * sizes[y]) for x, y in self.pairs())
+        for slot in range(len(self.encoding.masks)):
+            self.a.add_losses(slot, self.b)
+            self.b.add_losses(slot, self.a)
+        pool = ThreadPoolExecutor(self.threads) if self.threads > 1 else None
+        with pool or contextlib.nullcontext():
+            for x, y in self.pairs():
+                self._solve_layer(x, y, pool)
+        self._measure()
+        return self.statistics
+
+    def _solve_layer(self, x: int, y: int, pool: ThreadPoolExecutor | None) -> None:
+        cells = int(self.encoding.sizes[x] * self.encoding.sizes[y])
+        self._left -= cells
+        if self.folder is not None and self.path(x, y).exists():
+            self.block(x, y)
+            self.statistics.resumed += 1
+            return
+        layer = Layer(self.a, self.b, x, y, self.block, self.dtype, START[self.mode])
+        self._resume(layer)
+        saved = time.monotonic()
+
+        def report(sweep: int, change: float, rows: int) -> None:
+            nonlocal saved
+            self._progress(layer, sweep, change, rows)
+            if self.folder is not None and not rows:
+                if time.monotonic() - saved > self.save_seconds:
+                    self._save(layer, sweep, False)
+                    saved = time.monotonic()
+
+        result = layer.solve(float(self.tolerance or 0), MOST_SWEEPS, pool, self.threads, report)
+        self._save(layer, result.sweeps, True)
+        statistics = self.statistics
+        statistics.layers += 1
+        statistics.cells += cells
+        statistics.cell_sweeps += cells * result.sweeps
+        statistics.most_sweeps = max(statistics.most_sweeps, result.sweeps)
+        statistics.largest_change = max(statistics.largest_change, result.change)
+        self._measure()
+        self._log(layer, result)
+
+    def _measure(self) -> None:
+        statistics = self.statistics
+        statistics.cpu_seconds = time.process_time() - self._cpu
+        statistics.wall_seconds = time.monotonic() - self._began
+        statistics.peak_bytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+    def _log(self, layer: Layer, result: Any) -> None:
+        if self.folder is None:
+            return
+        entry = {
+            "layer": [layer.slot_a, layer.slot_b],
+            "cells": layer.ni * layer.nj,
+            "sweeps": result.sweeps,
+            "change": result.change,
+            "seconds": round(result.seconds, 3),
+            "cpu_seconds": round(self.statistics.cpu_seconds, 2),
+            "peak_bytes": self.statistics.peak_bytes,
+        }
+        with open(self.folder / "log.jsonl", "a", encoding="utf-8") as file:
+            file.write(json.dumps(entry) + "\n")
+
+    def _progress(self, layer: Layer, sweep: int, change: float, rows: int) -> None:
+        now = time.monotonic()
+        if self.say is None or now - self._told < 5.0:
+            return
+        self._told = now
+        cells = layer.ni * layer.nj
+        full = sweep - 1 + rows / layer.ni if rows else sweep
+        done = self.statistics.cell_sweeps + cells * full
+        rate = 2 * done / max(now - self._began, 1e-9)
+        mean = max(done / (self.statistics.cells + cells), full)
+        text = f"layer {layer.slot_a},{layer.slot_b}: sweep {sweep}, change {change:.2g}"
+        text += f", {rate / 1e6:.1f} M values/s"
+        if self._left:
+            text += f", about {2 * self._left * mean / rate / 60:.0f} min for the later layers"
+        self.say(text)
+
+
+def two_seats(rules: str | Rules, pieces: int | None = None, adjacent: bool = False) -> Rules:
+    """Return rules for two opposite (or adjacent) seats.
+
+    Raises:
+        RulesError: bad text or options.
+    """
+    found = find_rules(rules)
+    options: dict[str, Any] = {"seats": (0, 1) if adjacent else (0, 2)}
+    if pieces is not None:
+        options["pieces"] = pieces
+    return found.replace(**options)
+
+
+__all__ = ["Solver", "Statistics", "TableError", "two_seats"]

@@ -1,0 +1,135 @@
+"""The command ``kimble``. It reads arguments and calls the rooms; nothing is decided here.
+
+Heavy parts are imported inside the commands, so that ``kimble --help`` is quick.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from kimble_env.errors import KimbleError
+
+app = typer.Typer(
+    name="kimble",
+    help="Kimble, Kombat Kimble and Norske Kimble: judge agents, train policies.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+train_app = typer.Typer(help="Train a policy.", no_args_is_help=True)
+app.add_typer(train_app, name="train")
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        from kimble_env import __version__
+
+        typer.echo(__version__)
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Options of the command itself."""
+
+
+@app.command()
+def evaluate(
+    agents: Annotated[
+        list[str],
+        typer.Argument(
+            help="1 to 4 agents; the last one takes the seats that are left. For example: "
+            "cautious random, net:runs/run-001/policy, my_agent.py:play"
+        ),
+    ],
+    rules: Annotated[
+        str, typer.Option(help=r'rule set, for example kimble or "norske\[own_collision=mover]"')
+    ] = "kimble",
+    players: Annotated[
+        int | None, typer.Option(help="2 to 4; as many as agents if left out")
+    ] = None,
+    pieces: Annotated[int | None, typer.Option(help="pieces per seat, 1 to 4")] = None,
+    games: Annotated[int, typer.Option(help="at least so many games")] = 2000,
+    seed: Annotated[int, typer.Option(help="of the dice")] = 1,
+    cap: Annotated[int, typer.Option(help="throws after which a stalled game is cut off")] = 5000,
+    threads: Annotated[int | None, typer.Option(help="of compiled play; one per core")] = None,
+    json: Annotated[bool, typer.Option("--json", help="print one JSON object")] = False,
+) -> None:
+    """Play a match over all seat rotations on equal dice; print win shares with intervals.
+
+    [bold]Example:[/bold] kimble evaluate cautious random --rules norske --players 4 --games 20000
+    """
+    from evaluation.cli import evaluate as play
+
+    play(
+        agents, rules, players, games, seed, json, pieces=pieces, cap=cap, threads=threads
+    )  # prints its table
+
+
+def _ppo_command() -> Callable[..., None]:
+    """Make the command ``train ppo`` from the settings, so that each has its sentence in --help."""
+    import inspect
+
+    from training.config import PPOConfig, settings_help
+
+    def ppo(folder: Path, resume: bool, **settings: Any) -> None:
+        from training.ppo import train
+
+        agent = train(PPOConfig(**settings), folder, resume=resume)
+        typer.echo(f"policy  {agent.spec}")
+
+    def parameter(name: str, kind: Any, default: Any) -> inspect.Parameter:
+        return inspect.Parameter(
+            name, inspect.Parameter.KEYWORD_ONLY, annotation=kind, default=default
+        )
+
+    where = Annotated[Path, typer.Argument(help="where the run is kept, e.g. runs/first")]
+    again = Annotated[bool, typer.Option("--resume", help="go on from the last checkpoint")]
+    parameters = [
+        parameter("folder", where, inspect.Parameter.empty),
+        parameter("resume", again, False),
+    ]
+    for name, default, text in settings_help():
+        shown = text.replace("[", r"\[")  # rich would read brackets as style
+        kind = Annotated[type(default), typer.Option(help=shown)]  # type: ignore[misc]
+        parameters.append(parameter(name, kind, default))
+    ppo.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    ppo.__doc__ = "Masked PPO against heuristics and past selves; writes a run folder."
+    return ppo
+
+
+train_app.command("ppo")(_ppo_command())
+
+
+def main() -> None:
+    """Entry point of the command: errors of input end with one clear line and exit code 2."""
+    try:
+        app()
+    except KimbleError as error:
+        typer.echo(f"error: {error}", err=True)
+        sys.exit(2)
+    except ModuleNotFoundError as error:
+        extra = {"torch": "train", "sb3_contrib": "train", "stable_baselines3": "train"}
+        room = extra.get(str(error.name), "all")
+        typer.echo(
+            f"error: {error.name} is not installed: pip install 'kimble-rl[{room}]'", err=True
+        )
+        sys.exit(2)
+    except BrokenPipeError:
+        sys.stderr.close()
+        sys.exit(141)
+    except KeyboardInterrupt:
+        sys.exit(130)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,114 @@
+"""Settings of a training run: one dataclass, a sentence per field, checked before all else."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass, field
+from typing import Any
+
+from kimble_env.errors import KimbleError
+from kimble_env.rules import Rules, find_rules
+
+
+def _setting(default: Any, text: str) -> Any:
+    return field(default=default, metadata={"help": text})
+
+
+@dataclass(frozen=True)
+class PPOConfig:
+    """Settings of masked PPO. ``python -m training.ppo --help`` and ``kimble train ppo --help``
+    print the sentences."""
+
+    rules: str = _setting("kimble", "rules to train on, a name or name[option=value,...]")
+    players: int = _setting(4, "number of players, 2 to 4")
+    decisions: int = _setting(1_500_000, "decisions of the learner to train on, in all")
+    seed: int = _setting(1, "seed of dice, opponents, weights and minibatches")
+    envs: int = _setting(512, "games played at once")
+    steps: int = _setting(32, "decisions per game between two updates")
+    batch: int = _setting(4096, "decisions per minibatch")
+    epochs: int = _setting(4, "passes over the decisions of an update")
+    learning_rate: float = _setting(2e-3, "Adam's step at the start; it falls linearly to a tenth")
+    gamma: float = _setting(1.0, "discount per decision; 1 keeps the value a win chance")
+    gae_lambda: float = _setting(0.95, "lambda of generalised advantage estimation")
+    clip: float = _setting(0.2, "how far an update may move a probability ratio")
+    entropy: float = _setting(0.01, "weight of the entropy bonus")
+    width: int = _setting(128, "units of each hidden layer, policy and value apart")
+    depth: int = _setting(2, "number of hidden layers")
+    heuristics: str = _setting(
+        "random,cautious,capture,mixed", "opponents besides past selves: comma-separated specs"
+    )
+    past_share: float = _setting(0.5, "share of games against past selves, once there are any")
+    past_selves: int = _setting(3, "past selves in the pool at one time: the newest and older ones")
+    snapshot_every: int = _setting(200_000, "decisions between two snapshots of the policy")
+    evaluate_every: int = _setting(
+        200_000, "decisions between two evaluations, one curve point each"
+    )
+    evaluate_games: int = _setting(2_000, "games per evaluation and baseline")
+    baselines: str = _setting("random,mixed", "whom the evaluations are against, comma-separated")
+    max_turns: int = _setting(2_000, "turns after which a stalled game is cut off")
+    threads: int = _setting(2, "threads that step the games")
+    minutes: float = _setting(0.0, "stop learning after so many minutes (0: never)")
+
+    def __post_init__(self) -> None:
+        faults = [text for text in map(self._fault, _RANGES) if text]
+        for name in ("heuristics", "baselines"):
+            if not getattr(self, name).strip(", "):
+                faults.append(f"{name} must name at least one agent")
+        if not faults and self.batch > self.envs * self.steps:
+            faults.append(
+                f"batch must be at most envs x steps = {self.envs * self.steps}, got {self.batch}"
+            )
+        if faults:
+            raise KimbleError("; ".join(faults))
+
+    def _fault(self, name: str) -> str | None:
+        low, high = _RANGES[name]
+        value = getattr(self, name)
+        kind = int if isinstance(getattr(type(self), name), int) else (int, float)
+        if isinstance(value, bool) or not isinstance(value, kind) or not low <= value <= high:
+            return f"{name} must lie in {low}..{high}, got {value!r}"
+        return None
+
+    def found_rules(self) -> Rules:
+        """Return the rules to train on, with the cap of stalled games.
+
+        Raises:
+            RulesError: rules that cannot be.
+        """
+        rules = find_rules(self.rules, players=self.players)
+        return rules if rules.max_turns is not None else rules.replace(max_turns=self.max_turns)
+
+    def names(self, setting: str) -> list[str]:
+        """Return the specs of a comma-separated setting (commas inside brackets do not count)."""
+        return [name.strip() for name in getattr(self, setting).split(",") if name.strip()]
+
+
+_RANGES: dict[str, tuple[float, float]] = {
+    "players": (2, 4),
+    "decisions": (1, 10**12),
+    "seed": (0, 2**31 - 1),
+    "envs": (1, 1 << 20),
+    "steps": (1, 1 << 16),
+    "batch": (1, 1 << 24),
+    "epochs": (1, 1000),
+    "learning_rate": (1e-9, 1.0),
+    "gamma": (0.0, 1.0),
+    "gae_lambda": (0.0, 1.0),
+    "clip": (1e-6, 10.0),
+    "entropy": (0.0, 10.0),
+    "width": (1, 4096),
+    "depth": (1, 16),
+    "past_share": (0.0, 1.0),
+    "past_selves": (1, 64),
+    "snapshot_every": (1, 10**12),
+    "evaluate_every": (1, 10**12),
+    "evaluate_games": (1, 10**9),
+    "max_turns": (1, 2**31 - 1),
+    "threads": (1, 256),
+    "minutes": (0.0, 1e6),
+}
+
+
+def settings_help() -> list[tuple[str, Any, str]]:
+    """Return (name, default, sentence) of every setting."""
+    return [(f.name, f.default, f.metadata["help"]) for f in dataclasses.fields(PPOConfig)]

@@ -1,0 +1,337 @@
+"""Masked PPO (sb3-contrib) on the batched engine, against heuristics and past selves.
+
+The learner's seat rotates over the games; the other seats are played inside ``step`` by a line-up
+drawn per game: a heuristic, or a snapshot of the policy itself. A move's reward is all that happens
+until the learner's next decision, losses included (-1/(n - 1)).
+
+A run writes one folder::
+
+    config.json         settings, versions, rules hash
+    metrics.jsonl       one object per evaluation: decisions, win shares with intervals, speed
+    tensorboard/        the same curves and the losses of SB3
+    snapshots/00200000/ policies on the way (the past selves)
+    checkpoint.zip      to resume from; replaced atomically, with progress.json beside it
+    policy/             the trained policy, played by the spec ``net:FOLDER/policy``
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+import os
+import platform
+import sys
+import time
+from collections.abc import Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from sb3_contrib import MaskablePPO
+from stable_baselines3.common.callbacks import BaseCallback
+
+from agents.network import Layer, PolicyAgent, load_policy, save_policy
+from evaluation import play_match
+from kimble_env.errors import KimbleError
+from kimble_env.vector import KimbleVectorEnv
+from training.config import PPOConfig, settings_help
+from training.progress import ProgressLine
+from training.sb3_adapter import KimbleVecEnv
+
+LIBRARIES = ("numpy", "numba", "gymnasium", "torch", "stable-baselines3", "sb3-contrib")
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of Python, this project and the libraries that a result depends on."""
+    from kimble_env import __version__
+
+    return {
+        "python": platform.python_version(),
+        "kimble-rl": __version__,
+        **{name: version(name) for name in LIBRARIES},
+    }
+
+
+def write_atomically(path: Path, text: str) -> None:
+    """Write a text file so that it is there whole or not at all."""
+    temporary = path.with_name(path.name + ".part")
+    temporary.write_text(text, encoding="utf-8")
+    os.replace(temporary, path)
+
+
+def policy_layers(model: MaskablePPO) -> list[Layer]:
+    """Return the (weight, bias) of every layer of the policy, from observation to logits."""
+    linear = [m for m in model.policy.mlp_extractor.policy_net if isinstance(m, torch.nn.Linear)]
+    return [
+        (m.weight.detach().numpy().copy(), m.bias.detach().numpy().copy())
+        for m in (*linear, model.policy.action_net)
+    ]
+
+
+def lineups(
+    heuristics: Sequence[str], past: Sequence[Any], share: float
+) -> tuple[list[Any], list[float]]:
+    """Return the pool of line-ups and how often each is drawn.
+
+    Every line-up is one agent in all other seats, written as a one-element list so that
+    ``set_opponents`` sees a pool. Past selves share ``share`` of the games, heuristics the rest.
+    """
+    pool: list[Any] = [*heuristics, *past]
+    of_past = share if past else 0.0
+    chances = [(1.0 - of_past) / len(heuristics)] * len(heuristics)
+    chances += [of_past / len(past)] * len(past) if past else []
+    return pool, chances
+
+
+class Run:
+    """One training run: its folder, environment, pool of opponents and measurements."""
+
+    def __init__(self, config: PPOConfig, folder: Path, progress: bool) -> None:
+        self.config = config
+        self.folder = folder
+        self.rules = config.found_rules()
+        self.envs = KimbleVectorEnv(
+            config.envs,
+            self.rules,
+            opponents=self._pool(())[0],
+            seat="rotate",
+            autoreset_mode="SAME_STEP",
+            threads=config.threads,
+        )
+        self.rng = np.random.default_rng([config.seed, 0x505])
+        self.line = ProgressLine(config.decisions, "decisions", shown=progress)
+        self.last_share: float | None = None
+
+    def _pool(self, past: Sequence[Any]) -> tuple[list[Any], list[float]]:
+        seats = self.config.players - 1
+        pool, chances = lineups(self.config.names("heuristics"), past, self.config.past_share)
+        return [[one] * seats for one in pool], chances
+
+    def snapshots(self) -> list[Path]:
+        """Return the folders of the snapshots so far, oldest first."""
+        return sorted((self.folder / "snapshots").glob("*/policy.json"))
+
+    def refresh_opponents(self) -> None:
+        """Put the newest snapshot and a draw of older ones into the pool."""
+        found = [path.parent for path in self.snapshots()]
+        if not found:
+            return
+        older = found[:-1]
+        count = min(self.config.past_selves - 1, len(older))
+        chosen = [older[k] for k in sorted(self.rng.choice(len(older), count, replace=False))]
+        past = [load_policy(place, self.rules, sample=True) for place in [*chosen, found[-1]]]
+        pool, chances = self._pool(past)
+        self.envs.set_opponents(pool, chances)
+
+    def save_policy(self, model: MaskablePPO, place: Path) -> PolicyAgent:
+        """Write the policy as it is now to a folder, and return the agent that plays it."""
+        save_policy(
+            place,
+            self.rules,
+            policy_layers(model),
+            "tanh",
+            players=self.config.players,
+            decisions=int(model.num_timesteps),
+            training=dataclasses.asdict(self.config),
+            versions=versions(),
+        )
+        return load_policy(place, self.rules)
+
+    def evaluate(self, agent: PolicyAgent, decisions: int, seconds: float) -> dict[str, Any]:
+        """Play the policy against each baseline; append the figures to metrics.jsonl."""
+        row: dict[str, Any] = {"decisions": decisions, "seconds": round(seconds, 1), "against": {}}
+        for baseline in self.config.names("baselines"):
+            result = play_match(
+                [agent, *[baseline] * (self.config.players - 1)],
+                self.rules,
+                self.config.evaluate_games,
+                seed=self.config.seed,
+            )
+            row["against"][baseline] = {
+                "games": result.games,
+                "win_share": result.share(0),
+                "interval95": list(result.wilson(0)),
+                "truncated_share": result.truncated / result.games,
+            }
+        with (self.folder / "metrics.jsonl").open("a", encoding="utf-8") as file:
+            file.write(json.dumps(row) + "\n")
+        self.last_share = row["against"][self.config.names("baselines")[0]]["win_share"]
+        return row
+
+
+class RunCallback(BaseCallback):
+    """Between updates: progress, snapshots, evaluations, checkpoints, and the end of the time."""
+
+    def __init__(self, run: Run) -> None:
+        super().__init__()
+        self.run = run
+        self.started = time.perf_counter()
+        self.paused = 0.0
+        self._next_snapshot = self._next_evaluation = 0
+
+    def _on_training_start(self) -> None:
+        config, done = self.run.config, self.model.num_timesteps
+        self._next_snapshot = (done // config.snapshot_every + 1) * config.snapshot_every
+        self._next_evaluation = (done // config.evaluate_every + 1) * config.evaluate_every
+        if done == 0:
+            self._measure()
+
+    def _on_step(self) -> bool:
+        if self.n_calls % 8 == 0:
+            self._show()
+        return True
+
+    def _show(self) -> None:
+        share = self.run.last_share
+        note = "" if share is None else f"wins {100 * share:.1f} % v {self._first_baseline()}"
+        self.run.line.update(self.model.num_timesteps, note)
+
+    def _first_baseline(self) -> str:
+        return self.run.config.names("baselines")[0]
+
+    def _on_rollout_start(self) -> None:
+        config, done = self.run.config, self.model.num_timesteps
+        if done >= self._next_snapshot:
+            self._next_snapshot += config.snapshot_every
+            self.run.save_policy(self.model, self.run.folder / "snapshots" / f"{done:012d}")
+            self.run.refresh_opponents()
+        if done >= self._next_evaluation:
+            self._next_evaluation += config.evaluate_every
+            self._measure()
+            save_checkpoint(self.run, self.model)
+
+    def _on_rollout_end(self) -> None:
+        minutes = self.run.config.minutes
+        if minutes and self.learning_seconds() >= 60 * minutes:
+            # SB3 stops when the number of decisions is reached: so it is now.
+            self.model._total_timesteps = self.model.num_timesteps
+
+    def learning_seconds(self) -> float:
+        """Seconds since the start, evaluations left out."""
+        return time.perf_counter() - self.started - self.paused
+
+    def _measure(self) -> None:
+        before = time.perf_counter()
+        agent = self.run.save_policy(self.model, self.run.folder / "policy")
+        row = self.run.evaluate(agent, int(self.model.num_timesteps), self.learning_seconds())
+        for baseline, figures in row["against"].items():
+            self.logger.record(f"evaluation/win_share_v_{baseline}", figures["win_share"])
+        self.paused += time.perf_counter() - before
+
+
+def make_model(run: Run, envs: KimbleVecEnv) -> MaskablePPO:
+    """Return an untrained model for a run."""
+    config = run.config
+    return MaskablePPO(
+        "MlpPolicy",
+        envs,
+        learning_rate=lambda left: config.learning_rate * (0.1 + 0.9 * left),
+        n_steps=config.steps,
+        batch_size=config.batch,
+        n_epochs=config.epochs,
+        gamma=config.gamma,
+        gae_lambda=config.gae_lambda,
+        clip_range=config.clip,
+        ent_coef=config.entropy,
+        policy_kwargs={
+            "net_arch": {key: [config.width] * config.depth for key in ("pi", "vf")},
+            "activation_fn": torch.nn.Tanh,
+        },
+        tensorboard_log=str(run.folder / "tensorboard"),
+        seed=config.seed,
+        device="cpu",
+    )
+
+
+def save_checkpoint(run: Run, model: MaskablePPO) -> None:
+    """Replace the checkpoint of a run; it is there whole, old or new, at any moment."""
+    temporary = run.folder / "checkpoint.part.zip"
+    model.save(temporary)
+    os.replace(temporary, run.folder / "checkpoint.zip")
+
+
+def prepare_folder(config: PPOConfig, folder: Path, resume: bool) -> None:
+    """Make the folder of a run and write its configuration, or check it when resuming.
+
+    Raises:
+        KimbleError: the folder holds another run, or nothing to resume.
+    """
+    about = {"config": dataclasses.asdict(config), "rules_hash": config.found_rules().hash}
+    known = folder / "config.json"
+    if resume:
+        if not (folder / "checkpoint.zip").exists():
+            raise KimbleError(f"nothing to resume in {folder}: no checkpoint.zip")
+        before = json.loads(known.read_text(encoding="utf-8"))
+        if before["config"] != about["config"]:
+            different = [k for k, v in about["config"].items() if before["config"].get(k) != v]
+            raise KimbleError(f"{folder} was started with other settings: {', '.join(different)}")
+        return
+    if known.exists():
+        raise KimbleError(f"{folder} holds a run already; choose another folder, or resume it")
+    folder.mkdir(parents=True, exist_ok=True)
+    text = json.dumps({**about, "versions": versions()}, indent=1)
+    write_atomically(known, text + "\n")
+
+
+def train(
+    config: PPOConfig, folder: str | Path, *, resume: bool = False, progress: bool = True
+) -> PolicyAgent:
+    """Train a policy and return the agent that plays it.
+
+    Args:
+        config: the settings.
+        folder: where the run is kept; see the page of this module.
+        resume: go on from the folder's last checkpoint, with the same settings.
+        progress: show a line on standard error with rate, time left and live win share.
+
+    Raises:
+        KimbleError: settings or a folder that cannot be used.
+    """
+    place = Path(folder)
+    run = Run(config, place, progress)  # names every fault before anything is written
+    prepare_folder(config, place, resume)
+    torch.set_num_threads(1)  # small networks are several times faster so
+    envs = KimbleVecEnv(run.envs)
+    if resume:
+        model = MaskablePPO.load(place / "checkpoint.zip", envs, device="cpu")
+        run.refresh_opponents()
+    else:
+        model = make_model(run, envs)
+    left = config.decisions - model.num_timesteps
+    if left > 0:
+        callback = RunCallback(run)
+        model.learn(left, callback, reset_num_timesteps=not resume, tb_log_name="ppo")
+        agent = run.save_policy(model, place / "policy")
+        run.evaluate(agent, int(model.num_timesteps), callback.learning_seconds())
+        save_checkpoint(run, model)
+    run.line.close()
+    envs.close()
+    return load_policy(place / "policy", run.rules)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command ``python -m training.ppo``."""
+    parser = argparse.ArgumentParser(
+        "python -m training.ppo", description="Train a policy with masked PPO."
+    )
+    parser.add_argument("folder", help="where the run is kept, e.g. runs/first")
+    parser.add_argument("--resume", action="store_true", help="go on from the last checkpoint")
+    for name, default, text in settings_help():
+        flag = "--" + name.replace("_", "-")
+        parser.add_argument(flag, type=type(default), default=default, help=f"{text} ({default})")
+    given = vars(parser.parse_args(arguments))
+    folder, resume = given.pop("folder"), given.pop("resume")
+    try:
+        agent = train(PPOConfig(**given), folder, resume=resume)
+    except KimbleError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    print(f"trained: {agent.spec}")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
