@@ -64,7 +64,7 @@ __all__ = [*sorted(_HOME_OF), "__version__", "kimble_v0"]
 
 
 def __getattr__(name: str) -> Any:
-    """Load a public name, or one of this package's own modules, when it is first used."""
+    """Load a public name when it is first used."""
     if name in _HOME_OF:
         value = getattr(import_module(f"kimble_env.{_HOME_OF[name]}"), name)
     elif name == "kimble_v0":

@@ -41,7 +41,7 @@ Arguments
 ``ask_forced``
     False: a seat is asked only when it has a choice, two legal actions or more; forced throws are
     played through and reported in ``info["events"]``. True: it is asked whenever any action is
-    legal.
+    legal. A game in which nobody ever has a choice is over right after ``reset``.
 ``illegal``
     What an illegal action does. ``"raise"``: IllegalMoveError, and nothing has changed.
     ``"lose"``: the game ends and the agent gets the reward of a loser, the others 0. ``"noop"``:

@@ -342,6 +342,41 @@ def weighted_action(s, r, actions, weights, u):
 
 
 @njit
+def _legal_now(s, r):
+    """Return the legal actions for the die thrown, as bits (out of line: seldom needed)."""
+    return legal_actions(s, r, int(s["die"]))
+
+
+@njit
+def advance_weighted(s, r, weights, asked, last):
+    """Play on until a seat with a bit in ``asked`` has a choice; return its legal actions as bits.
+
+    Forced throws are played through; seats not in ``asked`` play by their row of ``weights``
+    float64 [4, F]. 0 means that the game has ended or that ``last`` throws have been resolved.
+    """
+    kinds = 0  # two bits per seat
+    for seat in range(4):
+        kinds |= weights_kind(weights[seat]) << (2 * seat)
+    while s["status"] == RUNNING and s["plies"] < last:
+        actions = throw(s, r, 0) if s["die"] == 0 else _legal_now(s, r)
+        if actions & (actions - 1) != 0:
+            seat = acting(s)
+            if (asked >> seat) & 1 != 0:
+                return actions
+            kind = (kinds >> (2 * seat)) & 3
+            if kind == UNIFORM_BUT_PASS:
+                actions = without_pass(r, actions)
+            elif kind == GENERAL:
+                actions = highest_scored(s, r, actions, weights[seat])
+        if actions != 0:
+            action = lowest_bit(actions)
+            if actions & (actions - 1) != 0:
+                action = nth_bit(actions, below(decision_key(s), count_bits(actions)))
+            play(s, r, action, 0, 0)
+    return 0
+
+
+@njit
 def play_weighted(s, r, weights, max_plies):
     """Play on to the end, or for ``max_plies`` throws; seat i plays by row i of ``weights``.
 
@@ -351,24 +386,7 @@ def play_weighted(s, r, weights, max_plies):
         weights: float64 [4, F], rows of seats that do not play are not read.
         max_plies: throws at most, forced ones included. A game cut off stays RUNNING.
     """
-    kinds = 0  # two bits per seat
-    for seat in range(4):
-        kinds |= weights_kind(weights[seat]) << (2 * seat)
-    last = s["plies"] + max_plies
-    while s["status"] == RUNNING and s["plies"] < last:
-        die = int(s["die"])
-        actions = throw(s, r, 0) if die == 0 else legal_actions(s, r, die)
-        if actions & (actions - 1) != 0:
-            seat = acting(s)
-            kind = (kinds >> (2 * seat)) & 3
-            if kind == UNIFORM_BUT_PASS:
-                actions = without_pass(r, actions)
-            elif kind == GENERAL:
-                actions = highest_scored(s, r, actions, weights[seat])
-        if actions & (actions - 1) != 0:
-            play(s, r, nth_bit(actions, below(decision_key(s), count_bits(actions))), 0, 0)
-        elif actions != 0:
-            play(s, r, lowest_bit(actions), 0, 0)
+    advance_weighted(s, r, weights, 0, s["plies"] + max_plies)
 
 
 @njit
@@ -388,27 +406,6 @@ def play_weighted_batch(states, r, agents_weights, seating, max_plies):
             if seating[i, seat] >= 0:
                 weights[seat] = agents_weights[seating[i, seat]]
         play_weighted(states[i], r, weights, max_plies)
-
-
-@njit
-def advance_weighted(s, r, weights, asked, last):
-    """Play on until a seat with a bit in ``asked`` has a choice; return its legal actions as bits.
-
-    Forced throws are played through, seats not in ``asked`` play by their row of ``weights``
-    float64 [4, F]. 0 means that the game has ended or that ``last`` throws have been resolved.
-    """
-    while s["status"] == RUNNING and s["plies"] < last:
-        die = int(s["die"])
-        actions = throw(s, r, 0) if die == 0 else legal_actions(s, r, die)
-        if actions & (actions - 1) != 0:
-            seat = acting(s)
-            if (asked >> seat) & 1 != 0:
-                return actions
-            action = weighted_action(s, r, actions, weights[seat], decision_key(s))
-            play(s, r, action, 0, 0)
-        elif actions != 0:
-            play(s, r, lowest_bit(actions), 0, 0)
-    return 0
 
 
 @njit

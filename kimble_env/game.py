@@ -716,6 +716,8 @@ class Game:
         game = cls.from_text(record.start, record.seed)
         if record.rules != str(game._rules):
             raise NotationError(f"record: rules {record.rules!r} but start {record.start!r}")
+        if record.players and len(record.players) != game._rules.players:
+            raise NotationError(f"record: {game._rules.players} players, named {record.players}")
         game._check_starter(record.starter_dice)
         game._starter_dice = record.starter_dice
         for n, entry in enumerate(record.entries):

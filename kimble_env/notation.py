@@ -473,7 +473,8 @@ def _throws_details(rules: Rules, s: Any) -> list[str]:
 
 def _finished_details(rules: Rules, s: Any) -> list[str]:
     seats = "".join(SEAT_LETTERS[seat] for seat in seats_in_order(s["places"].tolist()))
-    return [f"{seats} has finished, so the game is over: expected {seats[-1]} * 0"]
+    winner = seats[-1] if rules.two_colours else seats[0]
+    return [f"{seats} has finished, so the game is over: expected {winner} * 0"]
 
 
 def _place_details(rules: Rules, s: Any) -> list[str]:

@@ -189,7 +189,13 @@ class WeightAgent:
     def __init__(self, spec: str, rules: Rules, weights: npt.ArrayLike) -> None:
         self.spec = spec
         self.rules = rules
-        self.weights: npt.NDArray[np.float64] = _check_weights(spec, weights)
+        self._set_weights(_check_weights(spec, weights))
+
+    def _set_weights(self, vector: npt.NDArray[np.float64]) -> None:
+        # numba compiles once more for read-only arrays, so the kernel is given a writable one.
+        self._vector = vector
+        self.weights: npt.NDArray[np.float64] = vector.view()
+        self.weights.setflags(write=False)
 
     def act(self, positions: States, keys: Keys) -> Actions:
         """Return the action code chosen in each position: int16 [B].
@@ -201,7 +207,7 @@ class WeightAgent:
         check_decisions(positions, self.rules)
         _check_keys(keys, len(positions))
         actions = np.empty(len(positions), np.int16)
-        weighted_action_batch(positions, self.rules.array, self.weights, keys, actions)
+        weighted_action_batch(positions, self.rules.array, self._vector, keys, actions)
         return actions
 
     def score(self, positions: States) -> npt.NDArray[np.float32]:
@@ -212,7 +218,7 @@ class WeightAgent:
         """
         check_decisions(positions, self.rules)
         scores = np.empty((len(positions), self.rules.board.actions), np.float32)
-        score_batch(positions, self.rules.array, self.weights, scores)
+        score_batch(positions, self.rules.array, self._vector, scores)
         return scores
 
     def __repr__(self) -> str:
@@ -220,7 +226,7 @@ class WeightAgent:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        self.weights.setflags(write=False)
+        self._set_weights(self._vector)
 
 
 def _check_weights(spec: str, weights: npt.ArrayLike) -> npt.NDArray[np.float64]:
@@ -236,7 +242,6 @@ def _check_weights(spec: str, weights: npt.ArrayLike) -> npt.NDArray[np.float64]
     bad = [name for name, w in zip(FEATURES, vector, strict=True) if not math.isfinite(w)]
     if bad:
         raise AgentError(f"{spec}: weights must be finite: {', '.join(bad)}")
-    vector.setflags(write=False)
     return vector
 
 

@@ -295,7 +295,7 @@ class Referee:
         """
         return self.call(
             "ruling", t, reason=reason, do=do, seat=seat, member=member,
-            put=None if put is None else dict(put), back_to=back_to, position=position,
+            put=put, back_to=back_to, position=position,
         )  # fmt: skip
 
     def call(self, kind: str, t: int, **arguments: Any) -> tuple[Happening, ...]:

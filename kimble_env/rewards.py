@@ -1,4 +1,4 @@
-"""What a game pays: rewards at its end, and potential-based shaping. One place for all environments.
+"""What a game pays: rewards at its end, and potential-based shaping, for all environments.
 
 *At the end* the winner gets +1 and each other player -1/(n - 1), n the number of players (R6).
 With ``play_for_places`` the reward falls linearly from +1 for the first to -1 for the last. A game
@@ -152,7 +152,7 @@ def seat_progress(s, r, seat):
 
 @njit
 def potential(s, r, seat):
-    """Return the shaping potential of a seat, -1 to +1: own progress less the mean of the others."""
+    """Return the shaping potential of a seat, -1 to +1: own progress less the others' mean."""
     if r[R_TWO_COLOURS] != 0:
         own = seat_progress(s, r, seat) + seat_progress(s, r, (seat + 2) & 3)
         others = seat_progress(s, r, (seat + 1) & 3) + seat_progress(s, r, (seat + 3) & 3)
@@ -171,7 +171,7 @@ def shaped_potential(s, r, seat):
     return 0.0 if s["status"] == WON else potential(s, r, seat)
 
 
-# ------------------------------------------------------------------- batches: the functions for Python
+# ---------------------------------------------------------------- batches: the functions for Python
 
 
 @njit

@@ -109,7 +109,7 @@ CALLER, ABSENT = -1, -2
 """Entries of ``seating`` that are no row of the table of opponents."""
 
 STEP, START, RESUME = 0, 1, 2
-"""Commands: play the caller's action; start a new game; go on with an external opponent's action."""
+"""Commands: play the caller's action; start a new game; go on with an external opponent's one."""
 
 NEXT_STEP, SAME_STEP, DISABLED = 0, 1, 2
 """Gymnasium's autoreset modes as numbers."""
@@ -323,7 +323,7 @@ def count_drinks(s, slot):
         slot["cups"][seat] = cups
 
 
-# ------------------------------------------------------------------------------------------ the step
+# ----------------------------------------------------------------------------------------- the step
 
 
 @inlined
@@ -404,17 +404,17 @@ def keep_final(s, slot, r, final_observations, i):
 
 @njit
 def end_of_game(s, slot, config, r, final_observations, i):
-    """Close a game; tell whether the next one is to start at once."""
+    """Close a game; return NEW_GAME if the next one is to start at once, else NOTHING."""
     if slot["fresh"] != 0:  # nobody was asked: no step could report this game
         slot["skipped"] += np.uint32(1)
         slot["tries"] += np.uint32(1)
         slot["phase"] = STUCK if slot["tries"] >= MAX_TRIES else OVER
-        return slot["tries"] < MAX_TRIES
+        return NEW_GAME if slot["tries"] < MAX_TRIES else NOTHING
     close_game(s, slot, config, r)
     if config["autoreset"] != SAME_STEP:
-        return False
+        return NOTHING
     keep_final(s, slot, r, final_observations, i)
-    return True
+    return NEW_GAME
 
 
 @inlined
@@ -434,39 +434,23 @@ def begin(s, slot, config, r, action, command):
 
 
 @inlined
-def run(states, slot, config, r, weights, compiled, pool, log, final_observations, i, action):
-    """Play ``action`` and go on until the caller or an external opponent must choose.
-
-    Every function that does the work has one call here: compiled code copies them where they are
-    called, and compiling takes as long as that code is.
-    """
-    s = states[i]
-    while True:
-        if action == NEW_GAME:
-            start_game(states, slot, config, r, pool, i)
-        elif action >= 0:
-            play(s, r, action, 0, 0)
-            log_throw(s, log, int(slot["logged"]))
-            slot["logged"] += 1
-        actions = 0
-        if action != GAME_LOST:
-            actions, slot["logged"] = advance(
-                s, r, config["ask_forced"] != 0, log, int(slot["logged"])
-            )
-        if actions == 0:
-            if not end_of_game(s, slot, config, r, final_observations, i):
-                return
-            action = NEW_GAME
-            continue
-        row = int(slot["seating"][acting(s)])
-        if row == CALLER:
-            ask(s, slot, config, r, actions)
-            return
-        if compiled[row] == 0:
-            slot["phase"] = EXTERNAL
-            slot["actions"] = actions
-            return
-        action = weighted_action(s, r, actions, weights[row], decision_key(s))
+def hand_out(
+    s, slot, r, observations, masks, seats, acted, reward, rewards, terminated, truncated, drinks,
+    illegal, lineups, i,
+):  # fmt: skip
+    """Write what slot i shows and pays to the arrays of :class:`Outputs`."""
+    seats[i] = slot["observer"]
+    acted[i] = slot["acted"]
+    reward[i] = slot["reward"]
+    terminated[i] = slot["terminated"] != 0
+    truncated[i] = slot["truncated"] != 0
+    illegal[i] = slot["illegal"] != 0
+    lineups[i] = slot["lineup"]
+    for seat in range(4):
+        rewards[i, seat] = slot["rewards"][seat]
+        drinks[i, seat] = slot["drinks"][seat]
+    encode_observation(s, r, int(slot["observer"]), observations[i])
+    write_mask(slot["actions"], masks[i])
 
 
 @njit
@@ -477,13 +461,16 @@ def advance_slots(
 ):  # fmt: skip
     """Move the slots ``rows[start:stop]`` on and write what they show and pay.
 
+    One loop with one call of each function that does the work: compiled code copies functions to
+    where they are called, and takes the longer to compile the more there is of it.
+
     Args:
         states: STATE [N], the games.
         slots: SLOT [N].
         config, r, weights, compiled, pool, log, final_observations: see :class:`Setup`.
         observations, masks, …, lineups: see :class:`Outputs`. Rows of slots left EXTERNAL are not
             complete yet.
-        actions: int64 [N]; read for STEP (the caller's, checked here) and for RESUME (an external
+        actions: int64 [N]; read for STEP (the caller's, judged here) and for RESUME (an external
             opponent's, unchecked: it must be legal).
         rows: int64 [n], the slots meant.
         command: STEP, START or RESUME. STEP starts the next game in slots that are OVER.
@@ -491,30 +478,38 @@ def advance_slots(
         stop: index after the last.
     """
     c = config[0]
-    own_weights = weights.copy()  # rows of it are counted; threads must not count on one line
+    ask_forced = c["ask_forced"] != 0
+    own_weights = weights.copy()  # its rows are counted; threads must not count on one line
     for k in range(start, stop):
         i = rows[k]
-        slot = slots[i]
-        action = actions[i]
-        if command != RESUME:
-            action = begin(states[i], slot, c, r, action, command)
-        if action != NOTHING:
-            run(
-                states, slot, c, r, own_weights, compiled, pool, log, final_observations, i, action
-            )
-        s = states[i]
-        seats[i] = slot["observer"]
-        acted[i] = slot["acted"]
-        reward[i] = slot["reward"]
-        terminated[i] = slot["terminated"] != 0
-        truncated[i] = slot["truncated"] != 0
-        illegal[i] = slot["illegal"] != 0
-        lineups[i] = slot["lineup"]
-        for seat in range(4):
-            rewards[i, seat] = slot["rewards"][seat]
-            drinks[i, seat] = slot["drinks"][seat]
-        encode_observation(s, r, int(slot["observer"]), observations[i])
-        write_mask(slot["actions"], masks[i])
+        s, slot = states[i], slots[i]
+        action = actions[i] if command == RESUME else begin(s, slot, c, r, actions[i], command)
+        while action != NOTHING:
+            if action == NEW_GAME:
+                start_game(states, slot, c, r, pool, i)
+            elif action >= 0:
+                play(s, r, action, 0, 0)
+                log_throw(s, log, int(slot["logged"]))
+                slot["logged"] += 1
+            legal = 0
+            if action != GAME_LOST:
+                legal, slot["logged"] = advance(s, r, ask_forced, log, int(slot["logged"]))
+            row = int(slot["seating"][acting(s)])
+            if legal == 0:
+                action = end_of_game(s, slot, c, r, final_observations, i)
+            elif row == CALLER:
+                ask(s, slot, c, r, legal)
+                break
+            elif compiled[row] == 0:
+                slot["phase"] = EXTERNAL
+                slot["actions"] = legal
+                break
+            else:
+                action = weighted_action(s, r, legal, own_weights[row], decision_key(s))
+        hand_out(
+            s, slot, r, observations, masks, seats, acted, reward, rewards, terminated, truncated,
+            drinks, illegal, lineups, i,
+        )  # fmt: skip
 
 
 @njit
@@ -524,18 +519,11 @@ def show_slots(
 ):  # fmt: skip
     """Write what the slots ``rows`` int64 [n] show at rest, as a step that pays nothing."""
     for i in rows:
-        slot = slots[i]
-        seats[i] = slot["observer"]
-        acted[i] = -1
-        reward[i] = 0.0
-        terminated[i] = False
-        truncated[i] = False
-        illegal[i] = False
-        lineups[i] = slot["lineup"]
-        rewards[i] = 0.0
-        drinks[i] = 0
-        encode_observation(states[i], r, int(slot["observer"]), observations[i])
-        write_mask(slot["actions"], masks[i])
+        open_step(slots[i])
+        hand_out(
+            states[i], slots[i], r, observations, masks, seats, acted, reward, rewards, terminated,
+            truncated, drinks, illegal, lineups, i,
+        )  # fmt: skip
 
 
 @njit

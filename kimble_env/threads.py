@@ -12,6 +12,7 @@ import os
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, wait
+from itertools import pairwise
 
 from kimble_env.errors import KimbleError
 
@@ -40,7 +41,7 @@ def slices(count: int, threads: int) -> list[tuple[int, int]]:
     """Cut ``count`` games into at most ``threads`` slices (start, stop) of nearly equal length."""
     parts = max(1, min(threads, count // SMALLEST_SLICE))
     cuts = [count * part // parts for part in range(parts + 1)]
-    return list(zip(cuts[:-1], cuts[1:], strict=True))
+    return list(pairwise(cuts))
 
 
 def run_slices(function: Callable[[int, int], object], count: int, threads: int = 1) -> None:

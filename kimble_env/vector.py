@@ -2,7 +2,7 @@
 
 >>> import gymnasium as gym
 >>> from kimble_env.vector import sample_actions
->>> envs = gym.make_vec("kimble_env:Kimble-v0", num_envs=64, vectorization_mode="vector_entry_point")
+>>> envs = gym.make_vec("kimble_env:Kimble-v0", 64, vectorization_mode="vector_entry_point")
 >>> observations, info = envs.reset(seed=1)
 >>> for k in range(100):
 ...     actions = sample_actions(info["action_mask"], k)
@@ -50,8 +50,8 @@ the next game starts at once; ``info["final_obs"]`` and ``info["final_info"]`` h
 old one. DISABLED: ``reset(options={"reset_mask": mask})`` starts games.
 
 **Seeds.** Slot i of ``reset(seed=s)`` plays the games of seed ``slot_seed(s, first_game + i)``, one
-after the other, whatever the number of games, threads and steps: slot 0 plays what the AEC and the
-single-seat environments play with seed ``s``. A later reset without a seed goes on to the next game.
+after the other, whatever the number of games, threads and steps: slot 0 plays what the AEC and
+single-seat environments play with seed ``s``. A later reset without a seed goes on to the next.
 
 A game that ends before anybody had a choice is not shown; the slot goes on to its next game. (With
 usual rules that happens in fewer than one of a million games; ``games_skipped`` counts them.)
@@ -61,6 +61,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from copy import deepcopy
 from functools import partial
 from typing import Any
 
@@ -71,14 +72,16 @@ from gymnasium import spaces
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
+from kimble_env import render as pictures
 from kimble_env import stepping
-from kimble_env.board import SEAT_LETTERS, SEAT_NAMES, SEATS
+from kimble_env.board import SEAT_LETTERS, SEAT_NAMES
 from kimble_env.errors import (
     GameOverError,
     IllegalMoveError,
     KimbleError,
     PositionError,
 )
+from kimble_env.game import read_seed
 from kimble_env.kernel import LOG_COLUMNS, RUNNING, STATE, empty_states, game_key
 from kimble_env.lineups import Opponents, PoolLike
 from kimble_env.notation import format_move, format_position, parse_position
@@ -109,21 +112,6 @@ _SEED_LIMIT = 1 << 64
 def slot_seed(seed: int, slot: int) -> int:
     """Return the seed of the games of a slot: ``seed`` itself for slot 0."""
     return seed if slot == 0 else int(game_key(np.uint64(seed), slot))
-
-
-def read_seed(seed: Any) -> int | None:
-    """Return a seed as int, or None.
-
-    Raises:
-        KimbleError: not a whole number from 0 to 2^64 - 1.
-    """
-    if seed is None:
-        return None
-    if isinstance(seed, bool) or not isinstance(seed, int | np.integer):
-        raise KimbleError(f"seed must be a whole number from 0 to 2^64 - 1, got {seed!r}")
-    if not 0 <= seed < _SEED_LIMIT:
-        raise KimbleError(f"seed must lie in 0..2^64 - 1, got {seed}")
-    return int(seed)
 
 
 def read_learner(seat: int | str | None, rules: Rules) -> int:
@@ -223,14 +211,21 @@ def sample_actions(
             raise KimbleError(f"keys must be an array uint64 [{count}], got {_kind(keys)}")
         numbers = np.ascontiguousarray(keys)
     else:
-        numbers = np.array([read_seed(keys) or 0], np.uint64)
+        if keys is None:  # a seed may be None, a key may not: equal draws would go unnoticed
+            raise KimbleError("keys must be given: a number that differs from step to step")
+        numbers = np.array([read_seed(keys)], np.uint64)
     if out is None:
         out = np.empty(count, np.int64)
-    elif out.dtype != np.int64 or out.shape != (count,):
+    elif not isinstance(out, np.ndarray) or out.dtype != np.int64 or out.shape != (count,):
         raise KimbleError(f"out must be an array int64 [{count}], got {_kind(out)}")
     draw = partial(stepping.sample_slice, masks, numbers, bool(passing), out)
     run_slices(draw, count, check_threads(threads))
     return out
+
+
+def raw(records: Array) -> Array:
+    """Return records as plain bytes [N]: numpy copies those at once, not field by field."""
+    return records.view(np.dtype((np.void, records.dtype.itemsize)))
 
 
 def _kind(thing: Any) -> str:
@@ -278,6 +273,8 @@ class KimbleVectorEnv(VectorEnv[Any, Any, Any]):
         "render_fps": 4,
         "autoreset_mode": AutoresetMode.NEXT_STEP,
     }
+    _log_rows = 0
+    """Rows of the log of throws at first, for a subclass with one game; 0 keeps no log."""
 
     def __init__(
         self,
@@ -297,7 +294,6 @@ class KimbleVectorEnv(VectorEnv[Any, Any, Any]):
         episode_statistics: bool = False,
         first_game: int = 0,
         render_mode: str | None = None,
-        log_throws: int = 0,
         **options: Any,
     ) -> None:
         self.num_envs = _count("num_envs", num_envs, 1)
@@ -311,9 +307,8 @@ class KimbleVectorEnv(VectorEnv[Any, Any, Any]):
         self.copy = bool(copy)
         self.mask_in_observation = bool(mask_in_observation)
         self.episode_statistics = bool(episode_statistics)
-        self.render_mode = _read_render_mode(render_mode, self.metadata["render_modes"])
+        self.render_mode = read_render_mode(render_mode, self.metadata["render_modes"])
         self.metadata = {**self.metadata, "autoreset_mode": self.autoreset_mode}
-        self._log_throws = _count("log_throws", log_throws, 0)
         self._make_spaces()
         self._states = empty_states(self.num_envs)
         self._slots = np.zeros(self.num_envs, SLOT)
@@ -348,7 +343,7 @@ class KimbleVectorEnv(VectorEnv[Any, Any, Any]):
         games = self.num_envs
         finals = games if self.autoreset_mode is AutoresetMode.SAME_STEP else 0
         self._final_observations = np.zeros((finals, self._size), np.int8)
-        self._log = np.zeros((self._log_throws, LOG_COLUMNS), np.int8)
+        self._log = np.zeros((self._log_rows, LOG_COLUMNS), np.int8)
         self._choices = np.zeros(games, np.int64)
         self._rows = np.arange(games, dtype=np.int64)
         self._buffers: list[Outputs] = []
@@ -387,7 +382,7 @@ class KimbleVectorEnv(VectorEnv[Any, Any, Any]):
         config["illegal"] = ILLEGAL_CHOICES.index(self.illegal)
         return config
 
-    # --------------------------------------------------------------------------- Gymnasium's methods
+    # -------------------------------------------------------------------------- Gymnasium's methods
 
     def reset(
         self,
@@ -419,14 +414,14 @@ class KimbleVectorEnv(VectorEnv[Any, Any, Any]):
         rows = self._read_mask(options.get("reset_mask"))
         templates = self._read_positions(options.get("position"))
         bases = self._read_seeds(seed)
-        before = (self._states.copy(), self._slots.copy())
         out = self._next_outputs()
+        slots = raw(self._slots).copy()
         try:
             self._seed_slots(bases, rows)
             pool = self._setup.pool._replace(templates=templates)
-            self._advance(out, rows, stepping.START, self._setup._replace(pool=pool))
+            self._advance_or_not(out, rows, stepping.START, self._setup._replace(pool=pool))
         except BaseException:
-            self._states[:], self._slots[:] = before
+            raw(self._slots)[:] = slots
             raise
         if isinstance(seed, int | np.integer):
             super().reset(seed=int(seed))
@@ -455,15 +450,10 @@ class KimbleVectorEnv(VectorEnv[Any, Any, Any]):
             raise gymnasium.error.ResetNeeded("call reset() before step()")
         self._read_actions(actions)
         out = self._next_outputs()
-        if self._opponents is None or self._opponents.all_compiled:
+        if self._log_rows == 0 and (self._opponents is None or self._opponents.all_compiled):
             self._advance(out, self._rows, stepping.STEP, self._setup)
         else:
-            before = (self._states.copy(), self._slots.copy())
-            try:
-                self._advance(out, self._rows, stepping.STEP, self._setup)
-            except BaseException:  # an opponent failed: the step has not been
-                self._states[:], self._slots[:] = before
-                raise
+            self._advance_or_not(out, self._rows, stepping.STEP, self._setup)
         info = self._info(out)
         if self.autoreset_mode is AutoresetMode.SAME_STEP or self.episode_statistics:
             self._add_ends(out, info)
@@ -526,7 +516,7 @@ class KimbleVectorEnv(VectorEnv[Any, Any, Any]):
         """Number of games that ended before anybody had a choice and were not shown."""
         return int(self._slots["skipped"].sum())
 
-    # ------------------------------------------------------------------------------- reading arguments
+    # ---------------------------------------------------------------------------- reading arguments
 
     def _check_open(self) -> None:
         if self.closed:
@@ -593,13 +583,12 @@ class KimbleVectorEnv(VectorEnv[Any, Any, Any]):
         if isinstance(seed, Sequence | np.ndarray) and not isinstance(seed, str):
             if len(seed) != self.num_envs:
                 raise KimbleError(f"expected one seed per game ({self.num_envs}), got {len(seed)}")
-            seeds = [read_seed(one) for one in seed]
+            seeds = [None if one is None else read_seed(one) for one in seed]
         else:
-            whole = read_seed(seed)
-            if whole is None:
-                seeds = [None] * self.num_envs
-            else:
+            if seed is not None:
+                whole = read_seed(seed)
                 return [slot_seed(whole, self.first_game + i) for i in range(self.num_envs)]
+            seeds = [None] * self.num_envs
         if self._seeded:
             return seeds
         entropy = np.random.SeedSequence().generate_state(self.num_envs, np.uint64)
@@ -615,13 +604,11 @@ class KimbleVectorEnv(VectorEnv[Any, Any, Any]):
     # ------------------------------------------------------------------------------------ stepping
 
     def _next_outputs(self) -> Outputs:
-        """Return the arrays that this step fills: new ones, or those of the step before the last."""
+        """Return the arrays that this step fills: new ones, or those of the last step but one."""
         if self.copy:
             return stepping.make_outputs(self.num_envs, self._size, self._actions)
         if len(self._buffers) < 2:
-            self._buffers.append(
-                stepping.make_outputs(self.num_envs, self._size, self._actions)
-            )
+            self._buffers.append(stepping.make_outputs(self.num_envs, self._size, self._actions))
         else:
             self._buffers.reverse()
         return self._buffers[-1]
@@ -635,6 +622,31 @@ class KimbleVectorEnv(VectorEnv[Any, Any, Any]):
             waiting = np.flatnonzero(self._slots["phase"] == stepping.EXTERNAL)
             self._ask_opponents(waiting)
             self._call_kernel(out, waiting, stepping.RESUME, setup)
+
+    def _advance_or_not(self, out: Outputs, rows: Array, command: int, setup: Setup) -> None:
+        """As ``_advance``, but if an opponent fails, nothing has changed.
+
+        If the log is too short for the throws, it is made longer and all is done again, with the
+        same dice.
+        """
+        before = self._snapshot()
+        try:
+            self._advance(out, rows, command, setup)
+            while self._log_rows and self._slots["logged"][0] > len(self._log):
+                self._log = np.zeros((2 * int(self._slots["logged"][0]), LOG_COLUMNS), np.int8)
+                self._setup = self._setup._replace(log=self._log)
+                setup = setup._replace(log=self._log)
+                self._restore(before)
+                self._advance(out, rows, command, setup)
+        except BaseException:
+            self._restore(before)
+            raise
+
+    def _snapshot(self) -> tuple[Array, Array, Array]:
+        return raw(self._states).copy(), raw(self._slots).copy(), self._choices.copy()
+
+    def _restore(self, before: tuple[Array, Array, Array]) -> None:
+        raw(self._states)[:], raw(self._slots)[:], self._choices[:] = before
 
     def _call_kernel(self, out: Outputs, rows: Array, command: int, setup: Setup) -> None:
         step = partial(
@@ -657,7 +669,7 @@ class KimbleVectorEnv(VectorEnv[Any, Any, Any]):
         for row in np.unique(table_rows):
             agent = self._opponents.agents[row]
             mine = waiting[table_rows == row]
-            positions = self._states[mine]
+            positions = raw(self._states)[mine].view(STATE)
             keys = decision_keys(positions)
             if isinstance(agent, CheckedAgent):  # hides and checks by itself
                 answer = agent.act(positions, keys)
@@ -705,7 +717,7 @@ class KimbleVectorEnv(VectorEnv[Any, Any, Any]):
             return
         ends = np.full(self.num_envs, None, object)
         for i in np.flatnonzero(done):
-            ends[i] = self._final_observation(i)
+            ends[i] = self._final_observation(int(i))
         final = {
             "action_mask": self._end_masks,
             "seat": np.where(done, self._slots["final_seat"], np.int8(0)),
@@ -742,9 +754,10 @@ class KimbleVectorEnv(VectorEnv[Any, Any, Any]):
         self._started[started] = now
 
     def _frame(self, i: int) -> Any:
-        raise NotImplementedError
+        draw = pictures.text if self.render_mode == "ansi" else pictures.rgb_array
+        return draw(self.rules, self._states[i : i + 1])
 
-    # --------------------------------------------------------------------------------------- copying
+    # -------------------------------------------------------------------------------------- copying
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out the arrays that are made anew; a log of the last step is not kept."""
@@ -756,6 +769,10 @@ class KimbleVectorEnv(VectorEnv[Any, Any, Any]):
         self.__dict__.update(state)
         self._allocate()
 
+    def __copy__(self) -> KimbleVectorEnv:
+        """A copy shares nothing: two environments on one board would be no copy."""
+        return deepcopy(self)
+
 
 def _count(name: str, value: Any, least: int) -> int:
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
@@ -763,7 +780,12 @@ def _count(name: str, value: Any, least: int) -> int:
     return int(value)
 
 
-def _read_render_mode(mode: str | None, known: Sequence[str]) -> str | None:
+def read_render_mode(mode: str | None, known: Sequence[str]) -> str | None:
+    """Return a render mode that is None or one of those known.
+
+    Raises:
+        KimbleError: it is not.
+    """
     if mode is not None and mode not in known:
         raise KimbleError(f"render_mode must be None or one of {', '.join(known)}, got {mode!r}")
     return mode

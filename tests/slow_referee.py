@@ -202,10 +202,10 @@ class World:
         cup = self.running()
         if cup is not None and second == cup["started"] + CUP + 1 and self.agreed["late"] == "out":
             self.fail(cup["seat"], cup["by"], "late")  # L3
+            self.look_for_winners()
         for battery in self.batteries:
             if battery["break"] is not None and second == battery["break"] + BREAK:
                 battery["break"] = None  # L2
-        self.look_for_winners()
 
     def look_for_winners(self) -> None:
         for seat in self.drinks:

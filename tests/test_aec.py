@@ -364,7 +364,7 @@ def test_unknown_options_are_ignored_and_position_is_used_once() -> None:
         ("norske R3/B-/Y-/G- R 4 1", PositionError, "the position is of norske, this .* kimble"),
         ("kimble R3/B- R 4 1", PositionError, r"seats \(0, 1\), here play seats \(0, 1, 2, 3\)"),
         ("kimble R28,29,30,31/B-/Y-/G- R * 0", PositionError, "is over"),
-        ("kimble R3x2/B-/Y-/G- R 4 1", PositionError, "pieces on 3"),
+        ("kimble R3x2/B-/Y-/G- R 4 1", PositionError, "2 pieces on progress 3"),
         ("kimble R3", NotationError, "kimble R3"),
         (17, KimbleError, "position"),
     ],
@@ -383,7 +383,7 @@ def test_a_position_that_cannot_be_changes_nothing(
 
 def test_a_position_before_the_throw_and_one_that_ends_by_force() -> None:
     env = kimble_v0.env("norske", players=2)
-    env.reset(seed=1, options={"position": "norske R29x2,HH/Y- R 3 1".replace("HH", "Hx2")})
+    env.reset(seed=1, options={"position": "norske R29x2,Hx2/Y- R 3 1"})
     assert env.terminations == {"player_0": True, "player_1": True}
     assert play(env) == {"player_0": 1.0, "player_1": -1.0}
     env.reset(seed=1, options={"position": "norske R3,20/Y4 R - 1"})
@@ -906,7 +906,7 @@ def test_the_last_move_is_drawn() -> None:
     env = kimble_v0.env("kimble", render_mode="ansi", players=2)
     env.reset(options={"position": "kimble R10,20/Y5,15 R 4 1"})
     env.step(11)
-    assert "10-14" in env.render() or env.last()[4]["events"][1:], "the move before is not shown"
+    assert "10-14" in env.render()  # yellow has a choice whatever it throws
     again = pickle.loads(pickle.dumps(env))
     assert again.render() == env.render()
 

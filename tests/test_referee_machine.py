@@ -1,24 +1,49 @@
-"""The referee against the slow ledger in ``slow_referee.py``, driven together by hypothesis."""
+"""The referee against the slow ledger in ``slow_referee.py``: random matches, and hypothesis."""
 
 from __future__ import annotations
 
+from collections import Counter
+from random import Random
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
-from slow_referee import SlowReferee, World
+from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
+from slow_referee import CUP, SlowReferee
 
 from kimble_env.ledger import DRINKS, LedgerError, State, state_faults
 from kimble_env.referee import Referee
 
-SEATS = st.integers(0, 3)
-MEMBERS = st.integers(0, 1)
-WAITS = st.sampled_from([0, 0, 0, 0, 1, 1, 2, 5, 29, 30, 31, 44, 45, 46, 47, 100, 299, 300, 301])
+WAITS = (0, 0, 0, 0, 1, 1, 1, 2, 5, 9, 29, 30, 31, 44, 45, 46, 47, 299, 300, 301)
 WITH_MEMBER = ("open", "drinker", "pour", "unable", "vomit", "leave", "back")
-WITH_SEAT = ("table", "start", "end", "take_break", "end_break", "go_on", "decline", "throw")
+CALLS = (
+    *WITH_MEMBER,
+    *("table", "start", "end", "take_break", "end_break", "go_on", "decline", "throw", "tick"),
+)
+WEIGHTS = tuple(0.3 if call in ("unable", "vomit", "decline", "tick") else 1 for call in CALLS)
 RULINGS = ("member_out", "team_out", "cup_drunk", "stop_clock", "drop")
+DUE = {
+    "drinker": "drinker",
+    "break": "pour",
+    "pour": "pour",
+    "table": "table",
+    "start": "start",
+    "drinking": "end",
+    "ruling": "cup_drunk",
+}
+HAPPENINGS = (
+    *("owed", "empty", "break", "break_over", "done", "late", "member_out", "refill", "redrink"),
+    *("team_out", "placed", "won"),
+)
+CODES = (
+    *("gated", "match_over", "team_out", "wrong_team", "member_out", "wrong_member", "away"),
+    *("no_drinker", "drinker_named", "drinker_changed", "wrong_drink", "vichy_early"),
+    *("too_many_open", "all_poured", "not_poured", "not_on_table", "clock_running"),
+    *("clock_stopped", "break_single", "break_after_last", "break_drinking", "break_first"),
+    *("no_break", "leaving_early", "leaving_owing", "at_the_table", "undecided"),
+    *("nothing_to_decide", "ruling_needed", "ruling"),
+)
 
 
 def facts(state: State) -> dict[str, Any]:
@@ -52,25 +77,19 @@ def facts(state: State) -> dict[str, Any]:
     }
 
 
-class TwoLedgers(RuleBasedStateMachine):
+class TwoLedgers:
     """Each call goes to both; they must agree on whether it is legal, why not, and what follows."""
 
-    @initialize(
-        drinks=st.lists(st.sampled_from(DRINKS), min_size=8, max_size=8),
-        late=st.sampled_from(["out", "out", "no_break", "referee"]),
-        win_at=st.sampled_from(["drunk", "drunk", "home"]),
-        places=st.booleans(),
-        pieces=st.integers(1, 4),
-    )
-    def begin(self, drinks: list[str], late: str, win_at: str, places: bool, pieces: int) -> None:
+    def __init__(
+        self, drinks: list[str], late: str, win_at: str, places: bool, pieces: int
+    ) -> None:
         of_seat = {seat: (drinks[2 * seat], drinks[2 * seat + 1]) for seat in range(4)}
-        self.slow = SlowReferee(
-            of_seat, pieces=pieces, late=late, win_at=win_at, places=places
-        )
+        agreed = {"pieces": pieces, "late": late, "win_at": win_at, "places": places}
+        self.slow = SlowReferee(of_seat, **agreed)
         options = f"late={late},pieces={pieces},play_for_places={'yes' if places else 'no'}"
         self.fast = Referee(of_seat, rules=f"norske[{options},win_at={win_at}]")
-        self.world: World | None = None
-        self.cups_owed = 0
+        self.world = self.slow.world(0)
+        self.seen: Counter[str] = Counter()
 
     def both(self, wait: int, name: str, **words: Any) -> bool:
         """Make a call on both; return whether it was legal."""
@@ -80,13 +99,18 @@ class TwoLedgers(RuleBasedStateMachine):
         before, length = self.fast.snapshot(), len(self.fast.log)
         try:
             if name in RULINGS:
-                self.fast.ruling(t, "as the rules test wants it", do=name, **words)
+                then = self.fast.ruling(t, "as the rules test wants it", do=name, **words)
             else:
-                self.fast.call(name, t, **words)
+                then = self.fast.call(name, t, **words)
         except LedgerError as error:
-            assert error.code in against, f"{name} {words} at {t}: {error.code}, not {against}"
-            assert str(error)
+            refused: LedgerError | None = error
+        else:
+            refused = None
+        if refused is not None:
+            assert refused.code in against, f"{name} {words} at {t}: {refused!r}, not {against}"
+            assert str(refused)
             assert self.fast.snapshot() == before, "a refused call changed something"
+            self.seen[refused.code] += 1
             return False
         assert not against, f"{name} {words} at {t} is legal, but {against}"
         assert len(self.fast.log) == length + 1
@@ -95,129 +119,208 @@ class TwoLedgers(RuleBasedStateMachine):
         getattr(world, name)(**words)
         world.look_for_winners()
         self.world = world
+        self.seen.update([name, *(happening.kind for happening in then)])
+        self.agree()
         return True
 
-    @rule(wait=WAITS, seat=SEATS, member=MEMBERS, name=st.sampled_from(WITH_MEMBER))
-    def call_member(self, wait: int, seat: int, member: int, name: str) -> None:
-        self.both(wait, name, seat=seat, member=member)
+    def due(self, wait: int, member: int) -> None:
+        """Do what is due next, so that cups also get empty and pieces come home."""
+        world = self.world
+        asked, first = next(iter(world.open_question), None), world.first()
+        if asked is not None:
+            self.both(wait, "go_on" if wait != 31 else "decline", seat=asked)
+        elif first is not None:
+            phase = world.phase(first)
+            if phase == "drinking" and wait > CUP:
+                wait = CUP
+            by = {"member": member if phase == "drinker" else first["by"]}
+            words = by if phase in ("drinker", "break", "pour") else {}
+            self.both(wait, DUE[phase], seat=first["seat"], **words)
 
-    @rule(wait=WAITS, seat=SEATS, name=st.sampled_from(WITH_SEAT))
-    def call_team(self, wait: int, seat: int, name: str) -> None:
-        self.both(wait, name, seat=seat)
-
-    @rule(wait=WAITS, seat=SEATS, drink=st.sampled_from(DRINKS), member=MEMBERS)
-    def pour_a_drink(self, wait: int, seat: int, drink: str, member: int) -> None:
-        self.both(wait, "pour", seat=seat, member=member, drink=drink)
-
-    @rule(
-        wait=WAITS,
-        seat=SEATS,
-        kind=st.sampled_from(["entry", "loss", "loss", "arrival", "arrival"]),
-        whose=SEATS,
-        pieces=st.integers(1, 4),
-    )
-    def move(self, wait: int, seat: int, kind: str, whose: int, pieces: int) -> None:
+    def board(self, wait: int, seat: int, kind: str, whose: int, pieces: int) -> None:
         whose = whose if kind == "loss" else seat
-        pieces = min(pieces, self.fast.settings.pieces)
-        self.both(wait, "move", seat=seat, events=[(kind, whose, pieces)])
+        events = [(kind, whose, min(pieces, self.fast.settings.pieces))]
+        self.both(wait, "move", seat=seat, events=events)
 
-    @rule(wait=WAITS)
-    def tick(self, wait: int) -> None:
-        self.both(wait, "tick")
+    def any_call(self, wait: int, name: str, seat: int, member: int, drink: str | None) -> None:
+        words: dict[str, Any] = {} if name == "tick" else {"seat": seat}
+        if name in WITH_MEMBER:
+            words["member"] = member
+        if name == "decline" and wait:
+            name = "go_on"  # most go on, or the matches would soon be over
+        if name == "pour" and drink is not None:
+            words["drink"] = drink
+        self.both(wait, name, **words)
 
-    @rule(waits=st.lists(WAITS, min_size=4, max_size=4), member=MEMBERS, stop=st.integers(1, 8))
-    def drink(self, waits: list[int], member: int, stop: int) -> None:
-        """Do what is due next, so that cups also get empty."""
-        for wait in (*waits, *waits)[:stop]:
-            world = self.slow.world(self.fast.now)
-            asked = next(iter(world.open_question), None)
-            first = world.first()
-            if asked is not None:
-                self.both(wait, "decline" if wait == 31 else "go_on", seat=asked)
-            elif first is not None:
-                seat, by = first["seat"], first["by"]
-                due = {
-                    "drinker": ("drinker", {"member": member}),
-                    "break": ("pour", {"member": by}),
-                    "pour": ("pour", {"member": by}),
-                    "table": ("table", {}),
-                    "start": ("start", {}),
-                    "drinking": ("end", {}),
-                    "ruling": ("cup_drunk", {}),
-                }
-                name, words = due[world.phase(first)]
-                self.both(wait, name, seat=seat, **words)
-
-    @rule(wait=WAITS, seat=SEATS, member=MEMBERS, verb=st.sampled_from(RULINGS))
-    def ruling(self, wait: int, seat: int, member: int, verb: str) -> None:
-        words = {"member": member} if verb == "member_out" else {}
-        self.both(wait, verb, seat=seat, **words)
-
-    @rule(wait=WAITS, share=st.floats(0.5, 1))
-    def take_back(self, wait: int, share: float) -> None:
-        entries = max(1, round(share * len(self.fast.log)))
+    def take_back(self, wait: int, calls: int) -> None:
+        entries = max(1, len(self.fast.log) - calls)
         t = self.fast.now + wait
         self.fast.ruling(t, "that was a mistake", back_to=entries)
         self.slow.go_back(t, entries)
         self.world = self.slow.world(t)
+        self.agree()
 
-    @rule(back=st.integers(1, 50))
     def time_runs_backwards(self, back: int) -> None:
         t = self.fast.now - back
         with pytest.raises(LedgerError) as caught:
             self.fast.tick(t)
         assert caught.value.code == ("time_backwards" if t >= 0 else "time")
 
-    @rule(wait=WAITS)
     def look_ahead(self, wait: int) -> None:
         t = self.fast.now + wait
         before = self.fast.snapshot()
-        assert facts(self.fast.view(t)) == self.slow.facts(t)
+        ahead = self.slow.facts(t)
+        assert facts(self.fast.view(t)) == ahead
         change = self.fast.next_change()
         if change is None or t < change:
-            assert facts(self.fast.view(t))["queue"] == facts(self.fast.state)["queue"]
+            assert ahead["queue"] == facts(self.fast.state)["queue"]
         assert self.fast.snapshot() == before
 
-    @invariant()
     def agree(self) -> None:
-        if getattr(self, "world", None) is not None:
-            assert facts(self.fast.state) == self.world.facts()
-
-    @invariant()
-    def nothing_owed_is_lost(self) -> None:
-        if not hasattr(self, "fast"):
-            return
         state = self.fast.state
-        for seat, team in state.teams.items():
+        assert facts(state) == self.world.facts()
+        for seat, team in state.teams.items():  # nothing owed is ever lost
             assert team.owed == team.drunk + team.dropped + state.left(seat)
             assert team.drunk == sum(m.drunk for m in team.members)
         assert state_faults(state) == []
 
-    def teardown(self) -> None:
-        if not hasattr(self, "fast"):
-            return
+    def finish(self) -> None:
         assert self.slow.facts(self.fast.now) == facts(self.fast.state)
-        again = Referee.replay(self.fast.log)
-        assert again == self.fast
+        assert Referee.replay(self.fast.log) == self.fast
         assert Referee.from_json(self.fast.to_json()) == self.fast
         assert self.fast.copy() == self.fast
 
 
-TestTwoLedgers = TwoLedgers.TestCase
-TestTwoLedgers.settings = settings(
-    max_examples=60,
-    stateful_step_count=40,
-    deadline=None,
-    suppress_health_check=[HealthCheck.too_slow],
-)
-TestTwoLedgers = pytest.mark.filterwarnings("default::hypothesis.errors.HypothesisWarning")(
-    TestTwoLedgers
-)
+def noise(ledgers: TwoLedgers, random: Random) -> None:
+    """Some call at random, legal or not."""
+    wait, seat, member = random.choice(WAITS), random.randrange(4), random.randrange(2)
+    first = ledgers.world.first()
+    if first is not None and random.random() < 0.7:
+        seat = first["seat"]
+    which = random.randrange(16)
+    if which == 0:
+        ledgers.take_back(wait, random.randrange(4))
+    elif which == 1:
+        ledgers.time_runs_backwards(random.randrange(1, 50))
+    elif which == 2:
+        ledgers.look_ahead(wait)
+    elif which == 3:
+        verb = random.choices(RULINGS, (1, 1, 3, 3, 3))[0]
+        ledgers.both(wait, verb, seat=seat, **({"member": member} if verb == "member_out" else {}))
+    elif which == 4:
+        kind = random.choice(("entry", "loss", "arrival"))
+        ledgers.board(wait, seat, kind, random.randrange(4), random.randrange(1, 5))
+    else:
+        drink = random.choice((None, *DRINKS))
+        ledgers.any_call(wait, random.choices(CALLS, WEIGHTS)[0], seat, member, drink)
+
+
+def just_in_time(ledgers: TwoLedgers, random: Random) -> None:
+    """Somebody vomits or leaves around the end of the 300 s after his last cup."""
+    ends = ledgers.world.facts()["teams"]
+    seats = [seat for seat, team in ends.items() if max(team["stay_until"])]
+    if seats:
+        seat, member = random.choice(seats), random.randrange(2)
+        t = ends[seat]["stay_until"][member] + random.choice((-1, 0, 1))
+        call = random.choice(("vomit", "leave"))
+        ledgers.any_call(max(0, t - ledgers.fast.now), call, seat, member, None)
+
+
+def step(ledgers: TwoLedgers, random: Random) -> None:
+    """One step of a match in which most people do what is due."""
+    kind = random.random()
+    first = ledgers.world.first()
+    if kind < 0.4:
+        noise(ledgers, random)
+    elif kind < 0.46 and first is not None and first["by"] is not None:
+        failing = random.choice(("vomit", "vomit", "unable", "leave", "open", "end_break"))
+        member = random.choice((first["by"], 1 - first["by"]))
+        ledgers.any_call(random.choice(WAITS), failing, first["seat"], member, None)
+    elif kind < 0.5:
+        just_in_time(ledgers, random)
+    elif ledgers.world.gated():
+        ledgers.due(random.choice(WAITS), random.randrange(2))
+    else:
+        kinds = ("entry", "loss", "loss", "loss", "arrival")
+        seat, whose = random.randrange(4), random.randrange(4)
+        pieces = random.choice((1, 1, 2, 3))
+        ledgers.board(random.choice(WAITS), seat, random.choice(kinds), whose, pieces)
+
+
+def some_match(random: Random) -> TwoLedgers:
+    return TwoLedgers(
+        random.choices(DRINKS, k=8),
+        random.choice(("out", "out", "no_break", "referee")),
+        random.choice(("drunk", "drunk", "home")),
+        random.random() < 0.3,
+        random.randrange(2, 5),
+    )
+
+
+def play_matches(seed: int, matches: int, steps: int) -> Counter[str]:
+    seen: Counter[str] = Counter()
+    for number in range(matches):
+        random = Random(1000 * seed + number)
+        ledgers = some_match(random)
+        for _ in range(steps):
+            step(ledgers, random)
+        ledgers.finish()
+        seen.update(ledgers.seen)
+    return seen
+
+
+def test_random_matches_agree_and_meet_everything() -> None:
+    seen = play_matches(seed=7, matches=40, steps=70)
+    missing = [name for name in (*CALLS, *RULINGS, *HAPPENINGS, *CODES) if not seen[name]]
+    assert not missing, f"the matches never met {missing}; they met {seen}"
 
 
 @pytest.mark.long
-def test_two_ledgers_for_long() -> None:
-    class Long(TwoLedgers.TestCase):
-        settings = settings(max_examples=1500, stateful_step_count=80, deadline=None)
+@pytest.mark.parametrize("seed", range(8))
+def test_many_random_matches_agree(seed: int) -> None:
+    play_matches(seed=100 + seed, matches=300, steps=100)
 
-    Long().runTest()
+
+class Machine(RuleBasedStateMachine):
+    """The same under hypothesis, which looks for the shortest way to a disagreement."""
+
+    @initialize(
+        drinks=st.lists(st.sampled_from(DRINKS), min_size=8, max_size=8),
+        late=st.sampled_from(["out", "no_break", "referee"]),
+        win_at=st.sampled_from(["drunk", "home"]),
+        places=st.booleans(),
+        pieces=st.integers(1, 4),
+    )
+    def begin(self, **agreed: Any) -> None:
+        self.ledgers = TwoLedgers(**agreed)
+
+    @rule(random=st.randoms(use_true_random=False))
+    def anything(self, random: Random) -> None:
+        noise(self.ledgers, random)
+
+    @rule(wait=st.sampled_from(WAITS), member=st.integers(0, 1))
+    def what_is_due(self, wait: int, member: int) -> None:
+        self.ledgers.due(wait, member)
+
+    @rule(
+        wait=st.sampled_from(WAITS),
+        seat=st.integers(0, 3),
+        kind=st.sampled_from(["loss", "arrival", "entry"]),
+        whose=st.integers(0, 3),
+        pieces=st.integers(1, 3),
+    )
+    def move(self, wait: int, seat: int, kind: str, whose: int, pieces: int) -> None:
+        self.ledgers.board(wait, seat, kind, whose, pieces)
+
+    def teardown(self) -> None:
+        if hasattr(self, "ledgers"):
+            self.ledgers.finish()
+
+
+TestMachine = Machine.TestCase
+TestMachine.settings = settings(
+    max_examples=40,
+    stateful_step_count=25,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+)

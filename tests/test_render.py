@@ -168,6 +168,29 @@ def test_a_route_runs_clockwise_over_the_fields_of_the_board(board: Board) -> No
     assert min(turns) > 0
 
 
+@pytest.mark.parametrize("board", ALL_BOARDS, ids=lambda board: board.name)
+def test_a_stretch_leads_from_where_the_route_leaves_the_ring_inwards(board: Board) -> None:
+    layout = board_layout(board, home=True)
+    middle = layout.dome[:2]
+    for seat in range(4):
+        way = [layout.spot(seat, p) for p in range(board.leave, board.home + 1)]
+        far = [math.dist(spot[:2], middle) for spot in way]
+        assert far == sorted(far, reverse=True)
+        for spot in way:  # all in one line with the middle
+            ends = [(s.x - middle[0], s.y - middle[1]) for s in (way[0], spot)]
+            assert ends[0][0] * ends[1][1] == pytest.approx(ends[0][1] * ends[1][0], abs=1e-6)
+
+
+@pytest.mark.parametrize("board", BOARDS.values(), ids=lambda board: board.name)
+def test_a_start_lies_beside_its_own_corner(board: Board) -> None:
+    layout = board_layout(board)
+    for seat in layout.seats:
+        start = layout.spot(seat.seat, 0)
+        far = [math.dist(start[:2], other.plate[:2]) for other in layout.seats]
+        assert far.index(min(far)) == seat.seat
+        assert min(far) < 300
+
+
 def test_the_layout_is_data_for_json() -> None:
     layout = board_layout(BOARDS["ludo52"], pieces=3, home=True)
     data = layout.as_dict()
@@ -401,7 +424,9 @@ def test_text_with_colours_says_the_same(rules: Rules) -> None:
         assert "\x1b[" in coloured
         assert "\x1b" not in plain
         assert re.sub(r"\x1b\[[0-9;]*m", "", coloured) == plain
-        assert all(line.endswith("\x1b[0m") for line in coloured.splitlines() if "\x1b" in line[-5:])
+        assert all(
+            line.endswith("\x1b[0m") for line in coloured.splitlines() if "\x1b" in line[-5:]
+        )
 
 
 def test_text_word_for_word() -> None:
@@ -452,7 +477,7 @@ def rgb(colour: str) -> np.ndarray[Any, Any]:
 @pytest.mark.parametrize("rules", RULES, ids=str)
 def test_pixels_show_the_colour_of_every_unit(rules: Rules) -> None:
     layout = board_layout(rules.board, pieces=rules.pieces, home=rules.home)
-    for state in positions(rules, 12):
+    for state in positions(rules, 6):
         width = 900
         frame = render.rgb_array(rules, state, width=width)
         assert frame.shape == (990, 900, 3)
@@ -515,13 +540,13 @@ def test_what_differs_looks_different(one: str, other: str) -> None:
 
 
 def test_a_moved_piece_changes_nothing_elsewhere() -> None:
-    frames = [
-        render.rgb_array(*record(f"kimble R{p}/B0/Y-/G- R - 1"), width=500) for p in (3, 20)
-    ]
+    frames = [render.rgb_array(*record(f"kimble R{p}/B0/Y-/G- R - 1"), width=500) for p in (3, 20)]
     changed = np.argwhere((frames[0] != frames[1]).any(axis=2))
     layout = board_layout(BOARDS["kimble28"])
     for y, x in changed:
-        near = [math.dist((x, y), (layout.spot(0, p).x / 2, layout.spot(0, p).y / 2)) for p in (3, 20)]
+        near = [
+            math.dist((x, y), (layout.spot(0, p).x / 2, layout.spot(0, p).y / 2)) for p in (3, 20)
+        ]
         assert min(near) < 20
 
 
@@ -547,7 +572,9 @@ def test_every_letter_that_is_written_has_a_glyph() -> None:
             view = make_view(rules, state)
             written |= set(view.headline() + view.last_sentence() + rules.name)
     written |= set("Red Blue Yellow Green P0 P1 out 1st 2nd 3rd 4th × · Cut off: no winner")
-    written |= set("protected start, goes back onto its own captures battle loses home pass enter H-")
+    written |= set(
+        "protected start, goes back onto its own captures battle loses home pass enter H-"
+    )
     assert written - set(GLYPHS) <= {" "}
 
 
@@ -635,7 +662,9 @@ def test_pictures_need_neither_pygame_nor_gymnasium() -> None:
         "render.svg(game), render.text(game), render.rgb_array(game);"
         "assert not {'pygame', 'PIL', 'matplotlib', 'gymnasium.envs'} & set(sys.modules)"
     )
-    subprocess.run([sys.executable, "-c", code], check=True, env={**os.environ, "KIMBLE_QUIET": "1"})
+    subprocess.run(
+        [sys.executable, "-c", code], check=True, env={**os.environ, "KIMBLE_QUIET": "1"}
+    )
 
 
 # ------------------------------------------------------------------------------------------ misuse
@@ -698,7 +727,7 @@ def test_sizes_and_viewers_out_of_range_are_named() -> None:
         LastMove.from_log(rules, np.full(kernel.LOG_COLUMNS, 99, np.int8))
 
 
-# ----------------------------------------------------------------------------- pictures in documents
+# ------------------------------------------------------------------------- pictures in documents
 
 
 def test_the_pictures_of_the_documents_are_fresh() -> None:

@@ -1,4 +1,4 @@
-"""Compiled parts of the solver: move tables read off the kernel, and the sweeps over a layer.
+"""The compiled sweeps over a layer of Kimble or Kombat: the inner loop of the solver.
 
 Two seats, ``a`` and ``b``. In a layer, seat a's configurations i and seat b's configurations j have
 fixed stretch masks. Two tables hold the win chance of the seat about to throw::
@@ -24,227 +24,35 @@ rows are found by offset.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, TypeVar
-
-import numba
 import numpy as np
 
-from kimble_env._jit import CODE_CACHE, COMPILED
-from kimble_env.kernel import play, seen_from, throw
-
-F = TypeVar("F", bound=Callable[..., Any])
-
-
-def fast(function: F) -> F:
-    """Compile: nogil, cached with the engine's code, sums and maxima free to be vectorised."""
-    if not COMPILED:
-        return function
-    previous = numba.config.CACHE_DIR
-    numba.config.CACHE_DIR = str(CODE_CACHE)
-    try:
-        compiled: F = numba.njit(cache=True, nogil=True, error_model="numpy", fastmath=True)(function)
-    finally:
-        numba.config.CACHE_DIR = previous
-    return compiled
-
-
-# --------------------------------------------------------------------- move tables from the kernel
-
+from agents.exact.compiling import fast
 
 @fast
-def rank_of(pieces, ring, ranks):
-    """Return (stretch mask, rank) of one seat's pieces (any order, at least n of them)."""
-    n, mask, rank = len(ranks) - 1, 0, 0
-    sorted_mask, waiting = 0, 0
-    for k in range(n):
-        p = int(pieces[k])
-        if p < 0:
-            waiting += 1
-        elif p >= ring:
-            mask |= 1 << (p - ring)
-        else:
-            sorted_mask |= 1 << p
-    k, c = waiting, 0
-    while sorted_mask != 0:
-        if sorted_mask & 1 != 0:
-            k += 1
-            rank += ranks[k, c + 1]
-        sorted_mask >>= 1
-        c += 1
-    return mask, rank
-
-
-@fast
-def set_up(s, own, seat, pieces):
-    """Put ``pieces`` of ``seat`` on the board, everything else waiting, ``own`` about to throw."""
-    for other in range(4):
-        for k in range(4):
-            s["pieces"][other, k] = -1
-    for k in range(len(pieces)):
-        s["pieces"][seat, k] = pieces[k]
-    for k in range(4):
-        s["places"][k] = 0
-    s["status"] = 0
-    s["winner"] = -1
-    s["seat"] = own
-    s["die"] = 0
-    s["throws"] = 1
-
-
-@fast
-def same_pieces(s, seat, pieces):
-    """Tell whether ``seat`` still has exactly ``pieces``."""
-    for k in range(len(pieces)):
-        if s["pieces"][seat, k] != pieces[k]:
-            return False
-    return True
-
-
-@fast
-def probe_landings(s, r, seat, other, ring, hits, outcomes):
-    """Learn where ``seat`` hits ``other``, and with which chances, by playing every such move.
-
-    Args:
-        s: a record in which both seats play.
-        hits: int8 [ring], set to the progress of ``other`` that a landing on t hits, or -1.
-        outcomes: int64 [ring, 4], of the 36 battle dice: hit goes home alone, both, mover alone,
-            none of these.
-    """
-    pieces = np.full(1, -1, np.int8)
-    for t in range(ring):
-        hits[t] = -1
-        for q in range(ring):
-            for dice in range(36):
-                pieces[0] = t - 1
-                set_up(s, seat, seat, pieces)
-                s["pieces"][other, 0] = q
-                throw(s, r, 6 if t == 0 else 1)
-                play(s, r, t, 1 + dice // 6, 1 + dice % 6)
-                hit, lost = s["pieces"][other, 0] == -1, s["pieces"][seat, 0] == -1
-                if hit or lost:
-                    hits[t] = q
-                    outcomes[t, 0 if not lost else (1 if hit else 2)] += 1
-                elif hits[t] == q:
-                    outcomes[t, 3] += 1
-
-
-@fast
-def probe_moves(s, r, seat, other, ring, slots, ranks, hits, configs, targets, fields, losers, flags):
-    """Learn all moves of one seat from configurations of one mask by throwing and playing them.
-
-    Args:
-        configs: int8 [N, pieces].
-        targets: int32 [N, 6, pieces, 2], set to (slot of the mask, rank) after the move; slot -1:
-            finished. Unused entries are -9.
-        fields: int8 [N, 6, pieces], the progress of ``other`` that is hit where it stands, or -1.
-        losers: int32 [N, 6, pieces], own rank after a lost battle on that field, or -1.
-        flags: int8 [N, 6], bit 0: no move at all, bit 1: pass is legal.
-
-    Returns:
-        The number of throws that did not behave as the solver assumes (extra throw after a 6 and
-        only then, own move never depends on the other seat's waiting pieces): 0 or a refusal.
-    """
-    odd = 0
-    for i in range(len(configs)):
-        for die in range(1, 7):
-            set_up(s, seat, seat, configs[i])
-            actions = throw(s, r, die)
-            next_seat = seat if die == 6 else other
-            flags[i, die - 1] = 0
-            n = 0
-            if actions == 0:
-                odd += s["seat"] != next_seat or s["throws"] != 1
-                flags[i, die - 1] = 1
-                continue
-            for action in range(r[21] + 1):
-                if actions >> action & 1 == 0:
-                    continue
-                set_up(s, seat, seat, configs[i])
-                throw(s, r, die)
-                play(s, r, action, 6, 1)
-                if action == r[21]:
-                    flags[i, die - 1] |= 2
-                    odd += s["seat"] != next_seat or not same_pieces(s, seat, configs[i])
-                    continue
-                mask, rank = rank_of(s["pieces"][seat], ring, ranks)
-                targets[i, die - 1, n, 0] = slots[mask]
-                targets[i, die - 1, n, 1] = rank
-                odd += (slots[mask] < 0) != (s["status"] != 0)
-                odd += s["status"] == 0 and s["seat"] != next_seat
-                target = 0 if action == 0 else action - 1 + die
-                if target < ring and hits[target] >= 0:
-                    fields[i, die - 1, n] = hits[target]
-                    set_up(s, seat, seat, configs[i])
-                    s["pieces"][other, 0] = hits[target]
-                    throw(s, r, die)
-                    play(s, r, action, 1, 6)
-                    mask, rank = rank_of(s["pieces"][seat], ring, ranks)
-                    losers[i, die - 1, n] = rank
-                    odd += s["seat"] != next_seat
-                n += 1
-            if n == 0:
-                flags[i, die - 1] |= 1
-    return odd
-
-
-@fast
-def probe_losses(s, r, seat, other, ring, ranks, hits, configs, fields, minus):
-    """Learn what ``other`` is left with when ``seat`` takes each of its ring pieces.
-
-    Args:
-        configs: int8 [N, pieces] of ``other``.
-        fields: int8 [N, pieces], set to the ring progress of each piece that can be taken, or -1.
-        minus: int32 [N, pieces], the rank after that piece is taken.
-    """
-    attacker = np.full(1, -1, np.int8)
-    for i in range(len(configs)):
-        for k in range(configs.shape[1]):
-            fields[i, k] = -1
-            minus[i, k] = -1
-        for t in range(ring):
-            q = hits[t]
-            if q < 0:
-                continue
-            for k in range(configs.shape[1]):
-                if configs[i, k] != q:
-                    continue
-                attacker[0] = t - 1
-                set_up(s, seat, other, configs[i])
-                s["pieces"][seat, 0] = attacker[0]
-                throw(s, r, 6 if t == 0 else 1)
-                play(s, r, t, 6, 1)
-                mask, rank = rank_of(s["pieces"][other], ring, ranks)
-                fields[i, k] = q
-                minus[i, k] = rank
-
-
-# ------------------------------------------------------------------------------- sweeps over a layer
-
-
-@fast
-def least_of_rows(total, r0, r1, r2, r3, r4):
-    """Subtract from ``total`` the least of five rows, element by element."""
+def least_of_rows(total, r0, r1, r2, r3, r4, keep, toll):
+    """Subtract from ``total`` the least of five rows, the last being ``keep * r4 + toll``."""
     for j in range(len(total)):
         x = r0[j] if r0[j] < r1[j] else r1[j]
         y = r2[j] if r2[j] < r3[j] else r3[j]
         x = x if x < y else y
-        total[j] -= x if x < r4[j] else r4[j]
+        z = keep * r4[j] + toll
+        total[j] -= x if x < z else z
 
 
 @fast
-def close_row(new, total, r0, r1, r2, r3, idle):
+def close_row(new, total, r0, r1, r2, r3, idle, toll):
     """Finish a row: the sixth face, after which the same seat throws again.
 
-    Where a 6 may pass without a move the value v obeys v = (total + max(best, v)) / 6.
+    Where a 6 may pass without a move the value v obeys
+    v = (total + max(best, (1 - 2 toll) v + toll)) / 6.
     """
-    sixth, fifth = new.dtype.type(1.0 / 6.0), new.dtype.type(0.2)
+    sixth, fifth = new.dtype.type(1.0 / 6.0), new.dtype.type(1.0) / (5 + 2 * toll)
     for j in range(len(new)):
         x = r0[j] if r0[j] > r1[j] else r1[j]
         y = r2[j] if r2[j] > r3[j] else r3[j]
         v = (total[j] + (x if x > y else y)) * sixth
         if idle:
-            w = total[j] * fifth
+            w = (total[j] + toll) * fifth
             v = v if v > w else w
         new[j] = v
 
@@ -283,7 +91,7 @@ def largest_change(new, old):
 @fast
 def sweep_plain(
     arena, p_rows, q_rows, ni, nj, a_moves, a_flags, a_fields, a_minus, b_moves, b_flags, b_masks,
-    cell_starts, cells, cells_minus, exits, columns, first, last,
+    cell_starts, cells, cells_minus, exits, columns, toll, first, last,
 ):
     """One sweep over rows ``last - 1`` down to ``first``, captures without battles (R14).
 
@@ -301,6 +109,7 @@ def sweep_plain(
             column without that piece.
         exits: int64 [E, 3], (offset of row 0 of P, of Q, columns) of each block j can leave to.
         columns: length of a row buffer.
+        toll: half the chance that a pass by choice ends the game as a draw (0 in the real game).
         first, last: the rows to visit.
 
     Returns:
@@ -311,7 +120,8 @@ def sweep_plain(
     new = np.empty(nj, arena.dtype)
     buf_p = np.empty(columns, arena.dtype)
     buf_q = np.empty(columns, arena.dtype)
-    sixth, fifth, five = one(1.0 / 6.0), one(0.2), one(5.0)
+    sixth, five, toll = one(1.0 / 6.0), one(5.0), one(toll)
+    keep = one(1.0) - 2 * toll
     buf_p[columns - 2], buf_q[columns - 2] = one(0.0), one(1.0)
     buf_p[columns - 1], buf_q[columns - 1] = one(1.0), one(-1.0)
     pieces = a_fields.shape[1]
@@ -323,16 +133,18 @@ def sweep_plain(
         for die in range(5):
             o0, o1 = q_rows[a_moves[i, die, 0]], q_rows[a_moves[i, die, 1]]
             o2, o3 = q_rows[a_moves[i, die, 2]], q_rows[a_moves[i, die, 3]]
-            o4 = q_rows[i] if a_flags[i, die] != 0 else o0
+            chosen = a_flags[i, die] == 2  # a pass by choice
+            o4 = q_rows[i] if chosen else o0
             least_of_rows(
                 total, arena[o0 : o0 + nj], arena[o1 : o1 + nj], arena[o2 : o2 + nj],
-                arena[o3 : o3 + nj], arena[o4 : o4 + nj],
+                arena[o3 : o3 + nj], arena[o4 : o4 + nj], keep if chosen else one(1.0),
+                toll if chosen else one(0.0),
             )
         o0, o1 = p_rows[a_moves[i, 5, 0]], p_rows[a_moves[i, 5, 1]]
         o2, o3 = p_rows[a_moves[i, 5, 2]], p_rows[a_moves[i, 5, 3]]
         close_row(
             new, total, arena[o0 : o0 + nj], arena[o1 : o1 + nj], arena[o2 : o2 + nj],
-            arena[o3 : o3 + nj], a_flags[i, 5] != 0,
+            arena[o3 : o3 + nj], a_flags[i, 5] != 0, toll if a_flags[i, 5] == 2 else one(0.0),
         )
         taken = 0
         for n in range(pieces):
@@ -372,8 +184,9 @@ def sweep_plain(
                 x = x if x < y else y
                 z = z if z < w else w
                 x = x if x < z else z
-                if b_flags[j, die] != 0:
-                    x = x if x < buf_p[j] else buf_p[j]
+                if b_flags[j, die] == 2:
+                    y = keep * buf_p[j] + toll
+                    x = x if x < y else y
                 s -= x
             x, y = buf_q[b_moves[j, 5, 0]], buf_q[b_moves[j, 5, 1]]
             z, w = buf_q[b_moves[j, 5, 2]], buf_q[b_moves[j, 5, 3]]
@@ -382,7 +195,7 @@ def sweep_plain(
             x = x if x > z else z
             v = (s + x) * sixth
             if b_flags[j, 5] != 0:
-                w = s * fifth
+                w = (s + toll) / (five + 2 * toll) if b_flags[j, 5] == 2 else s / five
                 v = v if v > w else w
             buf_q[j] = v
         new[:] = buf_q[:nj]
@@ -401,7 +214,7 @@ def sweep_plain(
 def sweep_battles(
     arena, p_rows, q_rows, ni, nj, a_moves, a_counts, a_flags, a_hits, a_losers, a_fields, a_minus,
     a_places, a_chances, b_moves, b_flags, b_masks, b_hits, b_losers, b_chances, cell_starts, cells,
-    cells_minus, exits, columns, first, last,
+    cells_minus, exits, columns, toll, first, last,
 ):
     """One sweep like ``sweep_plain``, where landing on the other seat is a battle (R18-R20).
 
@@ -422,7 +235,8 @@ def sweep_battles(
     kept = np.empty(nj, arena.dtype)
     buf_p = np.empty(columns, arena.dtype)
     buf_q = np.empty(columns, arena.dtype)
-    sixth, fifth, five, half = one(1.0 / 6.0), one(0.2), one(5.0), one(0.5)
+    sixth, five, half, toll = one(1.0 / 6.0), one(5.0), one(0.5), one(toll)
+    keep = one(1.0) - 2 * toll
     buf_p[columns - 2], buf_q[columns - 2] = one(0.0), one(1.0)
     buf_p[columns - 1], buf_q[columns - 1] = one(1.0), one(-1.0)
     met_p = np.zeros(64, np.int64)
@@ -437,6 +251,9 @@ def sweep_battles(
             rows = q_rows if die < 5 else p_rows
             if a_flags[i, die] != 0 and die < 5:
                 best[:] = row_q
+                if a_flags[i, die] == 2:  # a pass by choice
+                    for j in range(nj):
+                        best[j] = keep * best[j] + toll
             else:
                 best[:] = one(2.0) if die < 5 else one(-1.0)
             for n in range(a_counts[i, die]):
@@ -459,7 +276,10 @@ def sweep_battles(
             if die < 5:
                 for j in range(nj):
                     total[j] -= best[j]
-        close_row(new, total, best, best, best, best, a_flags[i, 5] != 0)
+        close_row(
+            new, total, best, best, best, best, a_flags[i, 5] != 0,
+            toll if a_flags[i, 5] == 2 else one(0.0),
+        )
         taken, clash = 0, 0
         for n in range(pieces):
             q = a_fields[i, n]
@@ -489,7 +309,11 @@ def sweep_battles(
                 continue
             s = five
             for die in range(5):
-                x = buf_p[j] if b_flags[j, die] != 0 else one(2.0)
+                x = one(2.0)
+                if b_flags[j, die] == 2:
+                    x = keep * buf_p[j] + toll
+                elif b_flags[j, die] != 0:
+                    x = buf_p[j]
                 for n in range(4):
                     q = b_hits[j, die, n]
                     t = b_moves[j, die, n]
@@ -518,7 +342,7 @@ def sweep_battles(
                 x = x if x > v else v
             v = (s + x) * sixth
             if b_flags[j, 5] != 0:
-                w = s * fifth
+                w = (s + toll) / (five + 2 * toll) if b_flags[j, 5] == 2 else s / five
                 v = v if v > w else w
             buf_q[j] = v
         new[:] = buf_q[:nj]

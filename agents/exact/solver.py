@@ -212,7 +212,10 @@ class Solver:
                     self._save(layer, sweep, False)
                     saved = time.monotonic()
 
-        result = layer.solve(float(self.tolerance or 0), MOST_SWEEPS, pool, self.threads, report)
+        result = layer.solve(
+            float(self.tolerance or 0), MOST_SWEEPS, pool, self.threads, report,
+            self.mode == "value",
+        )
         self._save(layer, result.sweeps, True)
         statistics = self.statistics
         statistics.layers += 1

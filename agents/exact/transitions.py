@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from agents.exact import kernels
+from agents.exact import probes
 from agents.exact.encoding import Encoding
 from kimble_env.errors import RulesError
 from kimble_env.kernel import empty_states
@@ -51,7 +51,7 @@ def check_supported(rules: Rules) -> None:
 
 @dataclass
 class Moves:
-    """All moves from the configurations of one mask; arrays as ``kernels.probe_moves`` fills them."""
+    """All moves from the configurations of one mask; arrays as ``probes.probe_moves`` fills them."""
 
     configs: npt.NDArray[np.int8]
     targets: npt.NDArray[np.int32]
@@ -79,7 +79,7 @@ class SeatMoves:
         self.state["plays"][[seat, other]] = 1
         self.hits = np.full(ring, -1, np.int8)
         outcomes = np.zeros((ring, 4), np.int64)
-        kernels.probe_landings(self.state, self._array, seat, other, ring, self.hits, outcomes)
+        probes.probe_landings(self.state, self._array, seat, other, ring, self.hits, outcomes)
         self.chances = outcomes[:, :3] / 36.0
         self._tables: dict[int, Moves] = {}
 
@@ -112,7 +112,7 @@ class SeatMoves:
             np.full((count, pieces), -1, np.int8),
             np.full((count, pieces), -1, np.int32),
         )
-        odd = kernels.probe_moves(
+        odd = probes.probe_moves(
             self.state, self._array, self.seat, self.other, code.ring, code.slot, code.ranks,
             self.hits, configs, table.targets, table.fields, table.losers, table.flags,
         )
@@ -126,7 +126,7 @@ class SeatMoves:
     def add_losses(self, slot: int, attacker: SeatMoves) -> None:
         """Fill ``own_fields`` and ``minus`` of a mask: what ``attacker`` can take of each piece."""
         table, code = self.moves(slot), self.encoding
-        kernels.probe_losses(
+        probes.probe_losses(
             self.state, self._array, attacker.seat, self.seat, code.ring, code.ranks, attacker.hits,
             table.configs, table.own_fields, table.minus,
         )

@@ -1,0 +1,44 @@
+"""How this package compiles: like the engine, in a folder named by the engine and these sources.
+
+numba does not notice changes in files that a function calls into, so the folder's name is a hash
+over all jitted sources of this package, inside the engine's own (see ``kimble_env._jit``).
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numba
+
+from kimble_env._jit import CODE_CACHE, COMPILED
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+SOURCES = ("compiling.py", "probes.py", "kernels.py", "lookup.py", "duel.py", "norske.py")
+
+
+def _folder() -> Path:
+    digest = hashlib.sha256()
+    for name in SOURCES:
+        path = Path(__file__).parent / name
+        digest.update(path.read_bytes() if path.exists() else b"")
+    return CODE_CACHE / f"exact-{digest.hexdigest()[:16]}"
+
+
+_CACHE = _folder()
+
+
+def fast(function: F) -> F:
+    """Compile: nogil, cached; sums and comparisons may be reordered, so that loops vectorise."""
+    if not COMPILED:
+        return function
+    previous = numba.config.CACHE_DIR
+    numba.config.CACHE_DIR = str(_CACHE)
+    try:
+        compiled: F = numba.njit(cache=True, nogil=True, error_model="numpy", fastmath=True)(function)
+    finally:
+        numba.config.CACHE_DIR = previous
+    return compiled

@@ -1,0 +1,202 @@
+"""Compiled look-ups in a table: the value of positions, and of every move."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from agents.exact.compiling import fast
+from agents.exact.probes import rank_of
+from kimble_env.kernel import (
+    acting,
+    battle_against,
+    battle_margin,
+    battle_odds,
+    legal_actions,
+    move_target,
+    play,
+    throw,
+)
+from kimble_env.rules import R_PASS
+
+WON = 1
+
+
+@fast
+def other_seat(s, seat):
+    """Return the only other seat that plays."""
+    for step in range(1, 4):
+        if s["plays"][(seat + step) & 3] != 0:
+            return (seat + step) & 3
+    return -1
+
+
+@fast
+def value_before_throw(s, r, first, second, distance, scale, starts, sizes, slots, ranks, ring):
+    """Return the win chance of the seat about to throw.
+
+    Args:
+        first, second: tables [cells] of the seat that sees the other at ``distance``, and of the
+            other seat (the same table for seats opposite each other).
+        scale: what one unit of a table is worth.
+    """
+    seat = acting(s)
+    other = other_seat(s, seat)
+    mask_own, rank_own = rank_of(s["pieces"][seat], ring, ranks)
+    mask_other, rank_other = rank_of(s["pieces"][other], ring, ranks)
+    x, y = slots[mask_own], slots[mask_other]
+    at = starts[x, y] + rank_own * sizes[y] + rank_other
+    if r[4 * seat + other] == distance:
+        return first[at] * scale
+    return second[at] * scale
+
+
+@fast
+def chance_of(s, r, seat, first, second, distance, scale, starts, sizes, slots, ranks, ring):
+    """Return the win chance of ``seat`` before a throw of whoever is next, or after the end."""
+    if s["status"] == WON:
+        return 1.0 if s["winner"] == seat else 0.0
+    v = value_before_throw(s, r, first, second, distance, scale, starts, sizes, slots, ranks, ring)
+    return v if acting(s) == seat else 1.0 - v
+
+
+@fast
+def chance_after(
+    s, r, action, work, first, second, distance, scale, starts, sizes, slots, ranks, ring
+):
+    """Return the win chance of the seat to act after an action, battles averaged (R18-R20).
+
+    Args:
+        work: STATE [1], overwritten.
+    """
+    seat = acting(s)
+    defender = battle_against(s, r, action)
+    if defender < 0:
+        work[0] = s
+        play(work[0], r, action, 1, 1)
+        return chance_of(
+            work[0], r, seat, first, second, distance, scale, starts, sizes, slots, ranks, ring
+        )
+    margin = battle_margin(r, seat, move_target(s, action), defender)
+    odds = battle_odds(s, r, margin)
+    total = 0.0
+    for outcome in range(3):
+        work[0] = s
+        attack = 6 if outcome == 0 else 1
+        defence = 1 if outcome == 0 else (1 + margin if outcome == 1 else 6)
+        play(work[0], r, action, attack, defence)
+        total += odds[outcome] * chance_of(
+            work[0], r, seat, first, second, distance, scale, starts, sizes, slots, ranks, ring
+        )
+    return total
+
+
+@fast
+def values_batch(
+    states, r, first, second, distance, scale, starts, sizes, slots, ranks, ring, out
+):
+    """Write the win chance of the seat to act to ``out`` float [B].
+
+    Before a throw that of the position; with a die thrown that of the best move.
+    """
+    work = states[:1].copy()
+    for i in range(len(states)):
+        s = states[i]
+        seat = acting(s)
+        if s["status"] != 0 or s["die"] == 0:
+            out[i] = chance_of(
+                s, r, seat, first, second, distance, scale, starts, sizes, slots, ranks, ring
+            )
+            continue
+        actions = legal_actions(s, r, int(s["die"]))
+        best = -1.0
+        for action in range(r[R_PASS] + 1):
+            if actions >> action & 1 != 0:
+                v = chance_after(
+                    s, r, action, work, first, second, distance, scale, starts, sizes, slots, ranks,
+                    ring,
+                )
+                best = max(best, v)
+        out[i] = best
+
+
+@fast
+def moves_batch(states, r, first, second, distance, scale, starts, sizes, slots, ranks, ring, out):
+    """Write the win chance of the seat to act after each action to ``out`` float [B, A].
+
+    Illegal actions get -1.
+    """
+    work = states[:1].copy()
+    for i in range(len(states)):
+        actions = legal_actions(states[i], r, int(states[i]["die"]))
+        for action in range(r[R_PASS] + 1):
+            out[i, action] = -1.0
+            if actions >> action & 1 != 0:
+                out[i, action] = chance_after(
+                    states[i], r, action, work, first, second, distance, scale, starts, sizes,
+                    slots, ranks, ring,
+                )
+
+
+@fast
+def backups_batch(
+    states, r, first, second, distance, scale, starts, sizes, slots, ranks, ring, out
+):
+    """Write to ``out`` float64 [B] what the table says one throw later, for the seat about to throw.
+
+    The mean over the six faces of the best move's chance: equal to ``values_batch`` where the table
+    is right. Everything is thrown and played by the engine itself.
+    """
+    thrown = states[:1].copy()
+    work = states[:1].copy()
+    for i in range(len(states)):
+        seat = acting(states[i])
+        total = 0.0
+        for die in range(1, 7):
+            thrown[0] = states[i]
+            actions = throw(thrown[0], r, die)
+            if actions == 0:
+                total += chance_of(
+                    thrown[0], r, seat, first, second, distance, scale, starts, sizes, slots, ranks,
+                    ring,
+                )
+                continue
+            best = -1.0
+            for action in range(r[R_PASS] + 1):
+                if actions >> action & 1 != 0:
+                    v = chance_after(
+                        thrown[0], r, action, work, first, second, distance, scale, starts, sizes,
+                        slots, ranks, ring,
+                    )
+                    best = max(best, v)
+            total += best
+        out[i] = total / 6.0
+
+
+@fast
+def place_batch(states, seat, other, own_slots, own_ranks, other_slots, other_ranks, configs, at):
+    """Set up positions before a throw of ``seat``, from indices into ``configs`` int8 [C, n].
+
+    Args:
+        at: int64 [slots], first configuration of each mask.
+    """
+    n = configs.shape[1]
+    for i in range(len(states)):
+        s = states[i]
+        own = configs[at[own_slots[i]] + own_ranks[i]]
+        met = configs[at[other_slots[i]] + other_ranks[i]]
+        for k in range(n):
+            s["pieces"][seat, k] = own[k]
+            s["pieces"][other, k] = met[k]
+        s["seat"] = seat
+        s["throws"] = 1
+        s["winner"] = -1
+        s["last_seat"] = -1
+        s["last_action"] = -1
+
+
+@fast
+def unscale(values, out):
+    """Turn win chances into 16-bit numbers: ``out`` uint16 = 65535 times the value, rounded."""
+    for i in range(len(values)):
+        v = values[i] * 65535.0 + 0.5
+        out[i] = np.uint16(min(max(v, 0.0), 65535.0))

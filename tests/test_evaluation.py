@@ -1,0 +1,328 @@
+"""Matches, intervals and tables."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import numpy as np
+import pytest
+
+from evaluation import block_bootstrap, match, match_json, play_match, wilson
+from evaluation.cli import evaluate
+from kimble_env import find_rules
+from kimble_env.errors import KimbleError
+from kimble_env.opponents import WeightAgent, make_agent
+from kimble_env.rules import Rules
+
+
+class Asked:
+    """A weight vector behind a door that the compiled way cannot see through."""
+
+    def __init__(self, rules: Rules, spec: str = "mixed") -> None:
+        self.inner = make_agent(spec, rules)
+        self.spec = f"asked {spec}"
+
+    def act(self, positions: np.ndarray, keys: np.ndarray) -> np.ndarray:
+        return self.inner.act(positions, keys)
+
+
+def first_move(game):  # type: ignore[no-untyped-def]
+    return game.legal_moves[0]
+
+
+# --------------------------------------------------------------------------------------- intervals
+
+
+@pytest.mark.parametrize(
+    ("wins", "games", "confidence", "low", "high"),
+    [
+        # roots of (share - p)^2 = z^2 p (1 - p) / games, from textbooks and by hand
+        (15, 148, 0.95, 0.0624, 0.1605),  # Newcombe 1998, table I, method 3: 81/263, 15/148, …
+        (81, 263, 0.95, 0.2553, 0.3662),
+        (0, 20, 0.95, 0.0000, 0.1611),
+        (1, 29, 0.95, 0.0061, 0.1718),
+        (5, 10, 0.95, 0.2366, 0.7634),
+        (10, 10, 0.95, 0.7225, 1.0000),
+    ],
+)
+def test_wilson_known_values(
+    wins: float, games: int, confidence: float, low: float, high: float
+) -> None:
+    assert wilson(wins, games, confidence) == pytest.approx((low, high), abs=5e-5)
+
+
+def test_wilson_bounds_solve_their_equation() -> None:
+    for wins, games in ((3, 17), (250.5, 1000), (9999, 20000)):
+        for p in wilson(wins, games, 0.95):
+            z = abs(wins / games - p) / math.sqrt(p * (1 - p) / games)
+            assert z == pytest.approx(1.959964, abs=1e-6)
+
+
+@pytest.mark.parametrize("arguments", [(1, 0), (3, 2), (-1, 2), (1, 2, 0.0), (1, 2, 1.0)])
+def test_wilson_refuses_what_cannot_be(arguments: tuple[float, ...]) -> None:
+    with pytest.raises(KimbleError):
+        wilson(*arguments)
+
+
+def test_the_bootstrap_covers_as_often_as_it_says() -> None:
+    rng = np.random.default_rng(8)
+    hits = 0
+    for trial in range(200):
+        blocks = rng.binomial(4, 0.3, 150) / 4
+        low, high = block_bootstrap(blocks, resamples=400, seed=trial)
+        hits += low <= 0.3 <= high
+    assert 0.88 < hits / 200 < 0.99
+    assert block_bootstrap(blocks, seed=1) == block_bootstrap(blocks, seed=1)
+    assert block_bootstrap(np.full(9, 0.25)) == (0.25, 0.25)
+    with pytest.raises(KimbleError, match="at least one block"):
+        block_bootstrap(np.empty(0))
+
+
+# ------------------------------------------------------------------------------------------ matches
+
+
+@pytest.mark.parametrize("rules", ["kimble", "kombat", "norske"])
+def test_agents_asked_from_python_play_the_same_games_as_compiled(rules: str) -> None:
+    compiled = play_match(["mixed", "random", "cautious", "random:mask"], rules, games=120)
+    mixed = play_match([Asked, "random", "cautious", "random:mask"], rules, games=120)
+    assert (compiled.winners == mixed.winners).all()
+    assert (compiled.plies == mixed.plies).all()
+    everyone = [
+        lambda rules, spec=spec: Asked(rules, spec)
+        for spec in ("mixed", "random", "cautious", "random:mask")
+    ]
+    asked = play_match(everyone, rules, games=120)
+    assert (compiled.plies == asked.plies).all()
+
+
+def test_equal_results_for_any_number_of_threads_and_any_number_of_games() -> None:
+    line_up = ["cautious", "random", "mixed"]
+    one = play_match(line_up, "norske", games=3000, seed=5, threads=1)
+    two = play_match(line_up, "norske", games=3000, seed=5, threads=2)
+    three = play_match(line_up, "norske", games=6000, seed=5, threads=3)
+    assert (one.winners == two.winners).all()
+    assert (one.plies == two.plies).all()
+    assert (one.plies == three.plies[:1000]).all()
+    other = play_match(line_up, "norske", games=3000, seed=6)
+    assert (one.plies != other.plies).any()
+    asked = [play_match([Asked, "random"], "kimble", games=200, threads=t) for t in (1, 2)]
+    assert (asked[0].plies == asked[1].plies).all()
+
+
+@pytest.mark.parametrize("rules", ["kimble", "kombat", "norske", "kimble[two_colours=yes]"])
+@pytest.mark.parametrize("spec", ["random", "mixed"])
+def test_an_agent_against_itself_is_at_par(rules: str, spec: str) -> None:
+    for players in (2,) if "two_colours" in rules else (2, 3, 4):
+        result = play_match([spec] * players, rules, games=600)
+        # The same agent at every seat plays the same game in every rotation: exactly par.
+        assert [result.share(k) for k in range(players)] == pytest.approx([1 / players] * players)
+        assert (result.plies == result.plies[:, :1]).all()
+
+
+def test_parity_within_the_interval_when_the_choices_differ() -> None:
+    class Other:
+        """The same play as ``random``, with other random numbers."""
+
+        def __init__(self, rules: Rules) -> None:
+            self.inner = make_agent("random", rules)
+
+        def act(self, positions: np.ndarray, keys: np.ndarray) -> np.ndarray:
+            return self.inner.act(positions, keys * np.uint64(0x9E3779B97F4A7C15))
+
+    result = play_match(["random", Other], "kimble", games=3000, seed=2)
+    low, high = result.bootstrap(0, confidence=0.999)
+    assert low <= 0.5 <= high
+    assert (result.plies[:, 0] != result.plies[:, 1]).any()
+
+
+def test_every_rotation_meets_the_same_dice(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A seat's n-th throw shows the same face in every game of a block, whoever sits there."""
+    faces: dict[tuple[int, int, int], list[int]] = {}
+    played = match.play_batch
+
+    def watch(states: np.ndarray, *rest: object) -> None:
+        for s in states:
+            seat = int(s["seat"])
+            place = (int(s["seed"]), seat, int(s["throw_count"][seat]))
+            faces.setdefault(place, []).append(int(s["die"]))
+        played(states, *rest)
+
+    monkeypatch.setattr(match, "play_batch", watch)
+    result = play_match([Asked, first_move], "kimble", games=16, seed=4)
+    assert (result.plies[:, 0] != result.plies[:, 1]).all()  # other games on the same dice
+    assert len({seed for seed, _, _ in faces}) == 8
+    assert all(len(set(seen)) == 1 for seen in faces.values())
+    assert sum(len(seen) == 2 for seen in faces.values()) > 100
+
+
+def test_rotations_and_seats() -> None:
+    result = play_match(["mixed", "random", "random", "random"], "kimble", games=4001)
+    assert result.games == 4004  # whole blocks
+    assert result.agents == ("mixed", "random", "random (2)", "random (3)")
+    assert result.seating.tolist() == [[0, 1, 2, 3], [1, 2, 3, 0], [2, 3, 0, 1], [3, 0, 1, 2]]
+    by_seat = [result.share_at(0, place) for place in range(4)]
+    assert np.mean(by_seat) == pytest.approx(result.share(0))
+    assert min(by_seat) > 0.3
+    assert result.place_names() == ("R", "B", "Y", "G")
+    assert sum(result.share(k) for k in range(4)) == pytest.approx(1)
+    two = play_match(["mixed", "random"], "kimble[two_colours=yes]", games=400)
+    assert two.place_names() == ("RY", "BG")
+    assert two.share(0) > 0.6
+
+
+def test_the_winner_is_credited_to_who_sat_there() -> None:
+    """An agent that always passes never wins, wherever it sits."""
+    lazy = 'weights:{"pass": 1}'
+    result = play_match(["random", lazy, "random"], "kimble", games=300)
+    assert result.share(1) == 0
+    assert [result.share_at(1, place) for place in range(3)] == [0, 0, 0]
+    assert result.truncated == 0
+
+
+def test_endless_games_are_cut_off_counted_and_shared() -> None:
+    lazy = 'weights:{"pass": 1}'
+    result = play_match([lazy, lazy, lazy], "kimble", games=30, cap=250)
+    assert result.truncated == 30
+    assert (result.plies == 250).all()
+    assert [result.share(k) for k in range(3)] == pytest.approx([1 / 3] * 3)
+    assert match_json(result)["truncated_share"] == 1
+    asked = play_match([Asked, lazy], "kimble", games=20, cap=90)
+    same = play_match(["mixed", lazy], "kimble", games=20, cap=90)
+    assert (asked.winners == same.winners).all()
+    assert 0 < same.truncated < 20
+
+
+def test_max_turns_of_the_rules_cut_off_too() -> None:
+    result = play_match(["random", "random"], "kimble[max_turns=10]", games=20)
+    assert result.truncated == 20
+    assert result.share(0) == 0.5
+
+
+def test_functions_and_own_seats_play_matches() -> None:
+    result = play_match([first_move, "random"], find_rules("kombat", seats="BG"), games=8)
+    assert result.agents[0] == "first_move"
+    assert result.place_names() == ("B", "G")
+    assert result.truncated == 0
+
+
+def test_progress_is_reported() -> None:
+    calls: list[tuple[int, int]] = []
+    play_match(["random"] * 2, games=9000, progress=lambda done, total: calls.append((done, total)))
+    assert calls[-1] == (9000, 9000)
+    assert len(calls) == 3
+    assert [done for done, _ in calls] == sorted(done for done, _ in calls)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"agents": ["random"]}, "2 to 4 agents, got 1"),
+        ({"agents": ["random"] * 5}, "2 to 4 agents, got 5"),
+        ({"agents": ["random"] * 3, "rules": find_rules("kimble")}, "for 4 players, but 3"),
+        ({"agents": ["random"] * 3, "rules": "kimble[two_colours=yes]"}, "for 2 players, but 3"),
+        ({"games": 0}, "games must be a whole number of at least 1, got 0"),
+        ({"games": 1.5}, "games must be"),
+        ({"seed": -1}, "seed must be"),
+        ({"seed": 1 << 63}, "seed must be below"),
+        ({"cap": 0}, "cap must be"),
+        ({"threads": 0}, "threads must be"),
+        ({"agents": ["random", "nobody"]}, "unknown agent 'nobody'"),
+        ({"rules": "poker"}, "unknown rule set"),
+    ],
+)
+def test_misuse_is_named(arguments: dict[str, object], message: str) -> None:
+    call: dict[str, object] = {"agents": ["random", "random"], "games": 4, **arguments}
+    with pytest.raises(KimbleError, match=message):
+        play_match(**call)  # type: ignore[arg-type]
+
+
+def test_an_agent_that_cheats_stops_the_match() -> None:
+    def cheat(game):  # type: ignore[no-untyped-def]
+        return "pass"
+
+    with pytest.raises(KimbleError, match=r"agent .*cheat.* answers 'pass'; legal moves"):
+        play_match([cheat, "random"], "norske", games=8)
+
+
+# ------------------------------------------------------------------------------------- the command
+
+
+def test_evaluate_prints_json(capsys: pytest.CaptureFixture[str]) -> None:
+    result = evaluate(["cautious", "random"], "norske", players=4, games=400, seed=7, json=True)
+    out, err = capsys.readouterr()
+    assert err == ""
+    data = json.loads(out)
+    assert data.pop("seconds") >= 0
+    assert data == json.loads(json.dumps(match_json(result)))
+    assert data["format"] == "kimble-match-1"
+    assert (data["rules"], data["players"], data["games"], data["seed"]) == ("norske", 4, 400, 7)
+    assert [a["agent"] for a in data["agents"]] == [
+        "cautious",
+        "random",
+        "random (2)",
+        "random (3)",
+    ]
+    first = data["agents"][0]
+    assert first["wilson95"][0] < first["win_share"] < first["wilson95"][1]
+    assert set(first["win_share_by_seat"]) == {"R", "B", "Y", "G"}
+    assert sum(a["wins"] for a in data["agents"]) + data["truncated"] == 400
+
+
+def test_evaluate_prints_a_table(capsys: pytest.CaptureFixture[str]) -> None:
+    evaluate(["mixed", "random"], "kombat", games=200, progress=True)
+    out, err = capsys.readouterr()
+    for text in ("kombat, 2 players, 200 games", "par 50.0 %", "mixed", "random", "95 % interval"):
+        assert text in out
+    assert "at R" in out
+    assert "at Y" in out
+    assert "Cut off after 5,000 throws: 0.00 %" in " ".join(out.split())
+    assert "games/s" in err or err.strip() == ""
+
+
+def test_evaluate_reads_its_line_up() -> None:
+    def lineup(*specs: str, **options: object) -> tuple[str, ...]:
+        return evaluate(specs, games=4, json=True, **options).agents  # type: ignore[arg-type]
+
+    assert lineup("random") == ("random", "random (2)")
+    assert lineup("random", "mixed", "runner") == ("random", "mixed", "runner")
+    assert lineup("mixed", "random", players=3) == ("mixed", "random", "random (2)")
+    assert len(lineup("mixed", rules=find_rules("kimble", players=3))) == 3
+    assert len(lineup("mixed", rules="kimble[two_colours=yes]")) == 2
+    assert len(lineup("mixed", "random", rules=find_rules("kimble"), players=2)) == 2
+
+
+def test_pieces_is_short_for_the_option() -> None:
+    result = evaluate(["random"], "kimble", games=2, pieces=2, json=True)
+    assert str(result.rules) == "kimble[pieces=2]"
+    with pytest.raises(KimbleError, match="pieces is given twice"):
+        evaluate(["random"], "kimble[pieces=3]", games=2, pieces=2)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"specs": []}, "1 to 4 agents, got 0"),
+        ({"specs": ["random"] * 3, "players": 2}, "3 agents are given for 2 players"),
+        ({"players": 5}, "players must be 2, 3 or 4"),
+        ({"rules": "kimble[two_colours=yes]", "players": 4}, "is for 2 players, but players=4"),
+        ({"specs": ["nobody"]}, "unknown agent"),
+    ],
+)
+def test_evaluate_misuse(
+    arguments: dict[str, object], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    call: dict[str, object] = {"specs": ["random"], "games": 4, **arguments}
+    with pytest.raises(KimbleError, match=message):
+        evaluate(**call)  # type: ignore[arg-type]
+    assert capsys.readouterr().out == ""
+
+
+def test_weight_agents_need_not_be_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    def never(*_: object) -> None:
+        raise AssertionError("asked")
+
+    monkeypatch.setattr(WeightAgent, "act", never)
+    assert play_match(["mixed", "random"], games=8).games == 8
+    with pytest.raises(AssertionError, match="asked"):
+        play_match(["mixed", Asked], games=8)

@@ -1,0 +1,153 @@
+"""KimbleVectorEnv as a vector environment of stable-baselines3, with masks for MaskablePPO.
+
+The games stay in the compiled batch; only the books that SB3 wants are kept here: infos per game,
+``terminal_observation``, ``TimeLimit.truncated`` and ``episode``. Nothing is cloned and no
+sub-process is needed.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from gymnasium.vector import AutoresetMode
+from stable_baselines3.common.vec_env import VecEnv
+
+from kimble_env.errors import KimbleError
+from kimble_env.vector import KimbleVectorEnv
+
+Indices = None | int | Iterable[int]
+
+
+class KimbleVecEnv(VecEnv):
+    """The SB3 side of a :class:`~kimble_env.vector.KimbleVectorEnv`.
+
+    A step's reward is all that the learner's seat got until its next decision, so the loser's
+    -1/(n - 1) is in it and every trajectory belongs to one seat.
+
+    Args:
+        envs: with opponents (one seat learns), autoreset SAME_STEP, flat observations.
+
+    Raises:
+        KimbleError: an environment of another mode.
+    """
+
+    def __init__(self, envs: KimbleVectorEnv) -> None:
+        faults = []
+        if not envs.lineups:
+            faults.append("opponents must be given: SB3 learns one seat, each row one trajectory")
+        if envs.autoreset_mode is not AutoresetMode.SAME_STEP:
+            faults.append(f"autoreset_mode must be SAME_STEP, got {envs.autoreset_mode.name}")
+        if envs.mask_in_observation:
+            faults.append("mask_in_observation must be False: masks come from action_masks()")
+        if faults:
+            raise KimbleError("; ".join(faults))
+        self.envs = envs
+        self.render_mode = envs.render_mode
+        self._batch_seed: int | None = None
+        super().__init__(envs.num_envs, envs.single_observation_space, envs.single_action_space)
+        self._masks = np.zeros((envs.num_envs, int(envs.single_action_space.n)), np.int8)
+        self._actions: npt.NDArray[np.int64] = np.zeros(envs.num_envs, np.int64)
+        self._returns = np.zeros(envs.num_envs)
+        self._lengths = np.zeros(envs.num_envs, np.int64)
+        self._started = time.perf_counter()
+
+    def reset(self) -> npt.NDArray[np.int8]:
+        """Start new games, with the seeds given to ``seed`` the first time; int8 [N, size]."""
+        observations, info = self.envs.reset(seed=self._batch_seed)
+        self._batch_seed = None
+        self._reset_seeds()
+        self._reset_options()
+        self._masks = info["action_mask"]
+        self._returns[:] = 0.0
+        self._lengths[:] = 0
+        self._started = time.perf_counter()
+        self.reset_infos = [{} for _ in range(self.num_envs)]
+        return observations
+
+    def seed(self, seed: int | None = None) -> list[int | None]:
+        """Seed the next ``reset``: slot i plays the games that the vector env gives slot i."""
+        self._batch_seed = seed
+        self._seeds = [seed] * self.num_envs  # one seed for the batch: every slot derives its own
+        return self._seeds
+
+    def step_async(self, actions: npt.NDArray[Any]) -> None:
+        """Keep the actions for ``step_wait``."""
+        self._actions = np.asarray(actions, np.int64)
+
+    def step_wait(self) -> tuple[Any, Any, Any, list[dict[str, Any]]]:
+        """Play one decision in every game.
+
+        Returns:
+            Observations int8 [N, size], rewards float32 [N], dones bool [N], and the infos.
+        """
+        observations, rewards, terminated, truncated, info = self.envs.step(self._actions)
+        self._masks = info["action_mask"]
+        dones = terminated | truncated
+        self._returns += rewards
+        self._lengths += 1
+        infos: list[dict[str, Any]] = [{} for _ in range(self.num_envs)]
+        for i in np.flatnonzero(dones):
+            infos[i] = {
+                "terminal_observation": info["final_obs"][i],
+                "TimeLimit.truncated": bool(truncated[i] and not terminated[i]),
+                "episode": {
+                    "r": float(self._returns[i]),
+                    "l": int(self._lengths[i]),
+                    "t": round(time.perf_counter() - self._started, 6),
+                },
+                "lineup": int(info["final_info"]["lineup"][i]),
+                "drinks": info["drinks"][i].tolist(),
+            }
+        self._returns[dones] = 0.0
+        self._lengths[dones] = 0
+        return observations, rewards, dones, infos
+
+    def action_masks(self) -> npt.NDArray[np.int8]:
+        """Return the legal actions of every game, int8 [N, A]."""
+        return self._masks
+
+    def close(self) -> None:
+        """Close the games."""
+        self.envs.close()
+
+    def _rows(self, indices: Indices) -> list[int]:
+        return list(self._get_indices(indices))
+
+    def has_attr(self, attr_name: str) -> bool:
+        """Tell whether the games have an attribute; ``action_masks`` makes MaskablePPO work."""
+        return attr_name == "action_masks" or hasattr(self.envs, attr_name)
+
+    def get_attr(self, attr_name: str, indices: Indices = None) -> list[Any]:
+        """Return an attribute of the batch once per game asked for."""
+        value = self.render_mode if attr_name == "render_mode" else getattr(self.envs, attr_name)
+        return [value] * len(self._rows(indices))
+
+    def set_attr(self, attr_name: str, value: Any, indices: Indices = None) -> None:
+        """Refuse: the games share their settings.
+
+        Raises:
+            KimbleError: always; ``envs.set_opponents`` changes the opponents.
+        """
+        raise KimbleError(f"{attr_name!r} cannot be set per game; the batch shares its settings")
+
+    def env_method(
+        self, method_name: str, *method_args: Any, indices: Indices = None, **method_kwargs: Any
+    ) -> list[Any]:
+        """Call a method per game; ``action_masks`` is the one that a batch can answer.
+
+        Raises:
+            AttributeError: another method.
+        """
+        if method_name != "action_masks":
+            raise AttributeError(
+                f"the games of a batch have no method {method_name!r} of their own"
+            )
+        return [self._masks[i] for i in self._rows(indices)]
+
+    def env_is_wrapped(self, wrapper_class: type[Any], indices: Indices = None) -> list[bool]:
+        """No game is wrapped."""
+        return [False] * len(self._rows(indices))
