@@ -199,6 +199,8 @@ class Game:
     Args:
         rules: a preset, a rules text or Rules.
         seed: 0..2**64-1; None draws one. It is game 0 of a batch started with this seed.
+        referee: True for a :class:`~kimble_env.refereed.RefereedGame`, in which the cups of Norske
+            Kimble gate the board; it takes ``teams``, ``cups`` and ``time`` as well.
         options: any option of the rules, ``players`` (2..4), ``seats`` (letters or numbers).
 
     Raises:
@@ -233,8 +235,21 @@ class Game:
     _seed: int | None
     _starter_dice: tuple[tuple[int, int], ...]
 
+    def __new__(cls, *args: Any, referee: bool = False, **options: Any) -> Game:
+        """Make room for a game, or for one with a referee."""
+        if referee:
+            from kimble_env.refereed import RefereedGame
+
+            return object.__new__(RefereedGame)
+        return object.__new__(cls)
+
     def __init__(
-        self, rules: str | Rules = "kimble", *, seed: int | None = None, **options: Any
+        self,
+        rules: str | Rules = "kimble",
+        *,
+        seed: int | None = None,
+        referee: bool = False,
+        **options: Any,
     ) -> None:
         found = find_rules(rules, **options)
         number = read_seed(seed)

@@ -31,6 +31,7 @@ from kimble_env.rules import (
     R_EMPTY_MEANS_TRACK,
     R_EMPTY_THROWS,
     R_GOAL,
+    R_HOLD_WIN,
     R_HOME,
     R_LEAVE,
     R_MAX_SIXES,
@@ -687,6 +688,14 @@ def pass_turn(s, r):
             end_game(s, TRUNCATED, -1)
 
 
+@njit
+def settle_finish(s, r, seat):
+    """Give a seat with all its pieces home its place and end the game or its turn (R6, L6)."""
+    s["places"][seat] = highest(s["places"]) + 1
+    if not close_if_won(s, r, seat):
+        pass_turn(s, r)  # R6: a seat that has just finished throws no more
+
+
 @inlined
 def end_throw(s, r, moved):
     """Decide who throws next, after a throw that moved something or not (R3, R23, R24)."""
@@ -747,10 +756,12 @@ def play(s, r, action, attack_die, defence_die):
     target = 0 if action == ENTER else action - 1 + int(s["die"])
     make_move(s, r, action, attack_die, defence_die)
     if target > r[R_LEAVE] and has_finished(s, r, seat):
-        s["places"][seat] = highest(s["places"]) + 1
         s["plies"] += 1
-        if not close_if_won(s, r, seat):
-            pass_turn(s, r)  # R6: a seat that has just finished throws no more
+        if r[R_HOLD_WIN] != 0:  # L6: no throw is left until the referee speaks
+            s["die"] = 0
+            s["throws"] = 0
+        else:
+            settle_finish(s, r, seat)
         return
     end_throw(s, r, True)
 
@@ -1165,6 +1176,15 @@ def remove_seat_batch(states, r, seats):
     for i in range(len(states)):
         if seats[i] >= 0:
             remove_seat(states[i], r, int(seats[i]))
+
+
+@njit
+def settle_finish_batch(states, r, seats):
+    """Give ``seats`` int8 [B], held back by R_HOLD_WIN, their places (L6); -1 leaves a game be."""
+    for i in range(len(states)):
+        if seats[i] >= 0:
+            states[i]["event_count"] = 0
+            settle_finish(states[i], r, int(seats[i]))
 
 
 @njit

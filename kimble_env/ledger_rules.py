@@ -309,28 +309,25 @@ class Step:
 
     # ---- the board
 
-    def _check_open(self, what: str) -> None:
+    def check_open(self, seat: Any, what: str) -> None:
         """Refuse a throw or move while the board waits, or after the end (L1)."""
+        number = self._playing_team(seat)
         if self.state.over:
             raise MatchOverError("match_over", f"no {what}: the match is over")
         if self.state.gated:
             reasons = "; ".join(self.state.waiting_for())
             raise GatedError("gated", f"no {what} yet: {reasons}")
-
-    def _check_has_not_finished(self, seat: int) -> None:
-        if seat in self.state.places:
-            raise MatchOverError("match_over", f"team {SEAT_NAMES[seat]} has finished")
+        if number in self.state.places:
+            raise MatchOverError("match_over", f"team {SEAT_NAMES[number]} has finished")
 
     def _throw(self, seat: int, die: int | None = None) -> None:
-        self._check_open("throw")
-        self._check_has_not_finished(seat)
+        self.check_open(seat, "throw")
 
     def _move(
         self, seat: int, events: list[tuple[str, int, int]], text: str | None = None,
         die: int | None = None,
     ) -> None:  # fmt: skip
-        self._check_open("move")
-        self._check_has_not_finished(seat)
+        self.check_open(seat, "move")
         for kind, other, count in events:
             team = self.state.teams[other]
             if kind == "entry":

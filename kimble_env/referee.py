@@ -55,6 +55,9 @@ from kimble_env.rules import Rules, find_rules
 SeatLike: TypeAlias = int | str
 MemberLike: TypeAlias = int | str
 BoardEvent: TypeAlias = "tuple[str, SeatLike, int]"
+Listener: TypeAlias = Callable[[dict[str, Any], State, Sequence[Happening]], None]
+"""Hears each call before it counts: its entry of the log, the new ledger, and what followed. A
+LedgerError that it raises refuses the call."""
 
 
 class Referee:
@@ -69,6 +72,7 @@ class Referee:
         time: the second at which the match begins.
         cups: ``marked`` (at 33 cl) or ``equal``: how the cups were found to be right.
         home: pieces already home, per seat.
+        entries: pieces that have entered the board already, per seat.
 
     Raises:
         LedgerFormatError: naming the faults.
@@ -83,6 +87,7 @@ class Referee:
         time: int = 0,
         cups: str = "marked",
         home: Mapping[int, int] | None = None,
+        entries: Mapping[int, int] | None = None,
     ) -> None:
         found = find_rules(rules)
         if not found.home:
@@ -91,6 +96,8 @@ class Referee:
         state = State(settings, _read_teams(teams or {}, found.seats), time)
         for seat, count in (home or {}).items():
             state.teams[known_team(state, seat)].home = count
+        for seat, count in (entries or {}).items():
+            state.teams[known_team(state, seat)].entries = count
         faults = state_faults(state)
         if faults:
             raise LedgerFormatError("format", "; ".join(faults))
@@ -101,7 +108,7 @@ class Referee:
         header = {"t": state.now, "call": "match", "format": FORMAT, "state": state_to_json(state)}
         self._states = [state]
         self._log: list[dict[str, Any]] = [header]
-        self.listener: Callable[[Sequence[Happening]], None] | None = None
+        self.listener: Listener | None = None
 
     # ---------------------------------------------------------------------------------- questions
 
@@ -124,6 +131,12 @@ class Referee:
     def log(self) -> tuple[dict[str, Any], ...]:
         """Every call that was carried out, the beginning first, as JSON data."""
         return tuple(json.loads(json.dumps(entry)) for entry in self._log)
+
+    @property
+    def last_entry(self) -> dict[str, Any]:
+        """The last entry of the log."""
+        entry: dict[str, Any] = json.loads(json.dumps(self._log[-1]))
+        return entry
 
     @property
     def gated(self) -> bool:
@@ -169,6 +182,14 @@ class Referee:
             waits = front.late or self.settings.late == "no_break"
             return None if waits else front.started + CUP_SECONDS + 1
         return front.break_until
+
+    def check_open(self, t: int, seat: SeatLike, what: str) -> None:
+        """Refuse what ``throw`` and ``move`` would refuse, and note nothing; ``what`` names it.
+
+        Raises:
+            LedgerError: why the board must wait (L1), or the match is over.
+        """
+        Step(self._states, t).check_open(seat, what)
 
     def _team(self, seat: SeatLike) -> Team:
         state = self._states[-1]
@@ -313,10 +334,10 @@ class Referee:
         then = tuple(step.then)
         if then:
             entry["then"] = [happening.to_json() for happening in then]
+        if self.listener is not None:
+            self.listener(entry, step.state, then)
         self._log.append(entry)
         self._states.append(step.state)
-        if self.listener is not None:
-            self.listener(then)
         return then
 
     # ------------------------------------------------------------------------ copies, JSON, replay
@@ -328,6 +349,10 @@ class Referee:
         other._log = list(self._log)
         other.listener = None
         return other
+
+    def take_over(self, other: Referee) -> None:
+        """Become the ledger of another referee, who is not used any more. The listener stays."""
+        self._states, self._log = other._states, other._log
 
     __copy__ = copy
 
@@ -354,8 +379,7 @@ class Referee:
         Raises:
             LedgerFormatError: the snapshot is damaged; this ledger is left as it was.
         """
-        other = self.from_snapshot(snapshot)
-        self._states, self._log = other._states, other._log
+        self.take_over(self.from_snapshot(snapshot))
 
     @classmethod
     def from_snapshot(cls, snapshot: Mapping[str, Any]) -> Referee:
@@ -408,12 +432,18 @@ class Referee:
             raise LedgerFormatError("format", "log, entry 1: time and state do not agree")
         for number, entry in enumerate(entries[1:], 2):
             try:
-                referee._repeat(entry)
+                referee.repeat(entry)
             except LedgerError as error:
                 raise LedgerFormatError("format", f"log, entry {number}: {error}") from error
         return referee
 
-    def _repeat(self, entry: Any) -> None:
+    def repeat(self, entry: Any) -> None:
+        """Do again one entry of a log.
+
+        Raises:
+            LedgerError: it cannot be carried out, or leads to something else (the ledger is then
+                left after it).
+        """
         if not isinstance(entry, Mapping) or not {"t", "call"} <= set(entry):
             raise LedgerFormatError("format", f"an entry has a time and a call, got {entry!r}")
         arguments = {k: v for k, v in entry.items() if k not in ("t", "call", "then")}

@@ -46,7 +46,8 @@ R_MAX_TURNS = 35  # R9, 0 = no limit
 R_POPOMATIC = 36  # R10
 R_STARTER = 37  # R8: 0..3 a fixed seat, or one of the two below
 R_SECTORS = 38  # R19: 4 sector lengths
-R_SIZE = 42
+R_HOLD_WIN = 42  # L6: a seat with all pieces home waits for the referee; only in refereed games
+R_SIZE = 43
 
 NO_HOME = 100
 STARTER_HIGHEST_ROLL = 4

@@ -788,12 +788,19 @@ def test_waiting_for_says_what_is_owed() -> None:
     )
 
 
-def test_a_listener_hears_every_call() -> None:
+def test_a_listener_hears_every_call_and_may_refuse_it() -> None:
     referee, heard = Referee(), []
-    referee.listener = lambda then: heard.append([str(h) for h in then])
+
+    def listen(entry: Any, state: Any, then: Any) -> None:
+        if entry["call"] == "unable":
+            raise RulingError("ruling", "not here and not now")
+        heard.append((entry["call"], state.now, [str(h) for h in then]))
+
+    referee.listener = listen
     referee.move(0, R, [("loss", B, 1)])
     referee.tick(1)
-    assert heard == [["blue: owes 1"], []]
+    refuses(referee, RulingError, "ruling", referee.unable, 2, R, 0)
+    assert heard == [("move", 0, ["blue: owes 1"]), ("tick", 1, [])]
 
 
 def test_errors_travel_between_processes() -> None:

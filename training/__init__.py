@@ -1,1 +1,1 @@
-"""How one learns: masked PPO on the vector environment. The one room where torch may be imported."""
+"""How one learns: masked PPO on the vector environment. The one room that may import torch."""

@@ -34,6 +34,10 @@ class PPOConfig:
     entropy: float = _setting(0.01, "weight of the entropy bonus")
     width: int = _setting(128, "units of each hidden layer, policy and value apart")
     depth: int = _setting(2, "number of hidden layers")
+    pass_bias: float = _setting(
+        -3.0,
+        "logit of pass at the start; far below 0 starts near the player random, who seldom passes",
+    )
     heuristics: str = _setting(
         "random,cautious,capture,mixed", "opponents besides past selves: comma-separated specs"
     )
@@ -96,6 +100,7 @@ _RANGES: dict[str, tuple[float, float]] = {
     "gae_lambda": (0.0, 1.0),
     "clip": (1e-6, 10.0),
     "entropy": (0.0, 10.0),
+    "pass_bias": (-100.0, 100.0),
     "width": (1, 4096),
     "depth": (1, 16),
     "past_share": (0.0, 1.0),

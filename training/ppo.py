@@ -225,7 +225,7 @@ class RunCallback(BaseCallback):
 def make_model(run: Run, envs: KimbleVecEnv) -> MaskablePPO:
     """Return an untrained model for a run."""
     config = run.config
-    return MaskablePPO(
+    model = MaskablePPO(
         "MlpPolicy",
         envs,
         learning_rate=lambda left: config.learning_rate * (0.1 + 0.9 * left),
@@ -244,6 +244,9 @@ def make_model(run: Run, envs: KimbleVecEnv) -> MaskablePPO:
         seed=config.seed,
         device="cpu",
     )
+    with torch.no_grad():
+        model.policy.action_net.bias[run.rules.board.pass_action] = config.pass_bias
+    return model
 
 
 def save_checkpoint(run: Run, model: MaskablePPO) -> None:

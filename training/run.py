@@ -60,7 +60,7 @@ def finished_game(agent: PolicyAgent, seed: int) -> Game:
         if game.die is None:
             game.throw()
         if game.legal_moves:
-            state = game.state()
+            state = game.state
             action = players[game.seat].act(hide_random_state(state), decision_keys(state))[0]
             game.play(next(m for m in game.legal_moves if m.action == action))
     return game
@@ -101,7 +101,7 @@ def write_report(
         ),
         (
             "A finished game: the policy plays red",
-            f'<figure class="board">{svg(game.rules, game.state())}</figure>',
+            f'<figure class="board">{svg(game.rules, game.state)}</figure>',
         ),
     ]
     seconds = rows[-1]["seconds"]
@@ -161,7 +161,7 @@ def run(console: Console, place: Path, given: argparse.Namespace, started: float
     console.rule("4  A finished game of the policy (red) against three heuristics")
     page = write_report(place, agent, baselines, own)
     game = finished_game(agent, seed=1)
-    print(text(game.rules, game.state(), colour=console.is_terminal))
+    print(text(game.rules, game.state, colour=console.is_terminal))
     console.print(f"\nreport  {page}\npolicy  net:{place / 'policy'}", highlight=False)
     console.print(
         f"play it in any command:  kimble evaluate net:{place / 'policy'} cautious", highlight=False

@@ -91,7 +91,7 @@ def largest_change(new, old):
 @fast
 def sweep_plain(
     arena, p_rows, q_rows, ni, nj, a_moves, a_flags, a_fields, a_minus, b_moves, b_flags, b_masks,
-    cell_starts, cells, cells_minus, exits, columns, toll, first, last,
+    cell_starts, cells, cells_minus, exits, columns, a_idle, b_idle, toll, first, last,
 ):
     """One sweep over rows ``last - 1`` down to ``first``, captures without battles (R14).
 
@@ -109,6 +109,7 @@ def sweep_plain(
             column without that piece.
         exits: int64 [E, 3], (offset of row 0 of P, of Q, columns) of each block j can leave to.
         columns: length of a row buffer.
+        a_idle, b_idle: float [ni], [nj], the chance of a throw below 6 that moves nothing.
         toll: half the chance that a pass by choice ends the game as a draw (0 in the real game).
         first, last: the rows to visit.
 
@@ -174,6 +175,7 @@ def sweep_plain(
                 for k in range(cell_starts[q], cell_starts[q + 1]):
                     buf_p[cells[k]] = other_p[cells[k]]
                     buf_q[cells[k]] = other_q[cells[k]]
+        idle = a_idle[i]
         for j in range(nj - 1, -1, -1):
             if b_masks[j] & taken != 0:
                 continue
@@ -197,6 +199,12 @@ def sweep_plain(
             if b_flags[j, 5] != 0:
                 w = (s + toll) / (five + 2 * toll) if b_flags[j, 5] == 2 else s / five
                 v = v if v > w else w
+            both = idle * b_idle[j]
+            if both > 0:  # two seats that wait for each other's idle throws: P and Q at once
+                w = (v - both * buf_q[j]) / (one(1.0) - both)
+                buf_p[j] += idle * (buf_q[j] - w)
+                row_p[j] = buf_p[j]
+                v = w
             buf_q[j] = v
         new[:] = buf_q[:nj]
         for n in range(pieces):
@@ -214,7 +222,7 @@ def sweep_plain(
 def sweep_battles(
     arena, p_rows, q_rows, ni, nj, a_moves, a_counts, a_flags, a_hits, a_losers, a_fields, a_minus,
     a_places, a_chances, b_moves, b_flags, b_masks, b_hits, b_losers, b_chances, cell_starts, cells,
-    cells_minus, exits, columns, toll, first, last,
+    cells_minus, exits, columns, a_idle, b_idle, toll, first, last,
 ):
     """One sweep like ``sweep_plain``, where landing on the other seat is a battle (R18-R20).
 
@@ -304,6 +312,7 @@ def sweep_battles(
             o = exits[e, 1] + i * width
             buf_q[at : at + width] = arena[o : o + width]
             at += width
+        idle = a_idle[i]
         for j in range(nj - 1, -1, -1):
             if b_masks[j] & clash != 0:
                 continue
@@ -344,6 +353,12 @@ def sweep_battles(
             if b_flags[j, 5] != 0:
                 w = (s + toll) / (five + 2 * toll) if b_flags[j, 5] == 2 else s / five
                 v = v if v > w else w
+            both = idle * b_idle[j]
+            if both > 0:  # two seats that wait for each other's idle throws: P and Q at once
+                w = (v - both * buf_q[j]) / (one(1.0) - both)
+                buf_p[j] += idle * (buf_q[j] - w)
+                row_p[j] = buf_p[j]
+                v = w
             buf_q[j] = v
         new[:] = buf_q[:nj]
         d = largest_change(new, row_q)

@@ -134,7 +134,10 @@ class Layer:
 
     def _arguments(self) -> tuple[Any, ...]:
         moves_a, moves_b = self.a.moves(self.slot_a), self.b.moves(self.slot_b)
-        lists = (self.cell_starts, self.cells, self.cells_minus, self.exits, self.columns)
+        lists = (
+            self.cell_starts, self.cells, self.cells_minus, self.exits, self.columns,
+            _idle(moves_a, self.dtype), _idle(moves_b, self.dtype),
+        )
         if not self.a.rules.battles:
             return (
                 self.arena, self.p_rows, self.q_rows, self.ni, self.nj, self.a_moves, moves_a.flags,
@@ -250,6 +253,12 @@ def _by_field(seat: SeatMoves, dtype: Any) -> npt.NDArray[Any]:
     out = np.zeros(seat.chances.shape, dtype)
     met = seat.hits >= 0
     out[seat.hits[met]] = seat.chances[met]
+    return out
+
+
+def _idle(moves: Any, dtype: Any) -> npt.NDArray[Any]:
+    """Return the chance of a throw below 6 without a move, per configuration."""
+    out: npt.NDArray[Any] = ((moves.flags[:, :5] & 1).sum(axis=1) / 6.0).astype(dtype)
     return out
 
 

@@ -1,0 +1,272 @@
+"""Masked PPO: settings, a short real run, resuming, and the page of a run."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("torch")
+pytest.importorskip("sb3_contrib")
+
+from agents.network import load_policy
+from evaluation import play_match
+from kimble_env.errors import KimbleError
+from kimble_env.vector import KimbleVectorEnv
+from training import ppo
+from training.config import PPOConfig, settings_help
+from training.ppo import lineups, policy_layers, train
+from training.report import curve_svg, read_curve, result_rows, table_html, write_page
+from training.sb3_adapter import KimbleVecEnv
+
+SMALL = {
+    "envs": 16,
+    "steps": 16,
+    "batch": 128,
+    "epochs": 2,
+    "width": 16,
+    "heuristics": "random,capture",
+    "baselines": "random",
+    "evaluate_games": 40,
+    "threads": 1,
+}
+
+
+def test_every_setting_has_a_sentence() -> None:
+    for name, default, text in settings_help():
+        assert len(text) > 10, name
+        assert isinstance(default, int | float | str)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"players": 5}, "players must lie in 2..4, got 5"),
+        ({"decisions": 0}, "decisions"),
+        ({"past_share": 1.5}, "past_share"),
+        ({"envs": True}, "envs"),
+        ({"batch": 10_000_000}, "batch must be at most envs x steps"),
+        ({"heuristics": " , "}, "heuristics must name at least one agent"),
+    ],
+)
+def test_bad_settings_are_refused(change: dict[str, object], message: str) -> None:
+    with pytest.raises(KimbleError, match=message):
+        PPOConfig(**change)  # type: ignore[arg-type]
+
+
+def test_all_faults_of_settings_are_named_at_once() -> None:
+    with pytest.raises(KimbleError, match=r"players.*clip"):
+        PPOConfig(players=9, clip=-1.0)
+
+
+def test_an_unknown_opponent_is_named_before_anything_is_written(tmp_path: Path) -> None:
+    with pytest.raises(KimbleError, match="nobody"):
+        train(
+            PPOConfig(heuristics="nobody", **{k: v for k, v in SMALL.items() if k != "heuristics"}),
+            tmp_path / "run",
+            progress=False,
+        )
+    assert not (tmp_path / "run").exists()
+
+
+def test_past_selves_take_their_share_of_the_games() -> None:
+    pool, chances = lineups(["a", "b"], ["p", "q", "r"], 0.6)
+    assert pool == ["a", "b", "p", "q", "r"]
+    assert chances == pytest.approx([0.2, 0.2, 0.2, 0.2, 0.2])
+    assert lineups(["a", "b"], [], 0.6) == (["a", "b"], [0.5, 0.5])
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A short run with snapshots, evaluations and a checkpoint."""
+    folder = tmp_path_factory.mktemp("runs") / "first"
+    config = PPOConfig(decisions=1024, snapshot_every=256, evaluate_every=512, **SMALL)
+    train(config, folder, progress=False)
+    return folder
+
+
+def test_a_run_leaves_what_it_promises(finished: Path) -> None:
+    config = json.loads((finished / "config.json").read_text())
+    assert config["config"]["decisions"] == 1024
+    assert set(config["versions"]) > {"python", "torch", "numba", "kimble-rl"}
+    rows = read_curve(finished)
+    assert [row["decisions"] for row in rows] == [0, 512, 1024]
+    for row in rows:
+        figures = row["against"]["random"]
+        low, high = figures["interval95"]
+        assert figures["games"] == 40
+        assert low <= figures["win_share"] <= high
+    assert len(list((finished / "snapshots").glob("*/policy.safetensors"))) == 3
+    assert list((finished / "tensorboard").rglob("events.out.*"))
+    assert (finished / "checkpoint.zip").exists()
+
+
+def test_the_exported_policy_is_the_trained_one(finished: Path) -> None:
+    from sb3_contrib import MaskablePPO
+
+    model = MaskablePPO.load(finished / "checkpoint.zip", device="cpu")
+    agent = load_policy(finished / "policy")
+    rng = np.random.default_rng(2)
+    observations = rng.integers(0, 3, (64, policy_layers(model)[0][0].shape[1])).astype(np.int8)
+    tensor, _ = model.policy.obs_to_tensor(observations)
+    logits = model.policy.get_distribution(tensor).distribution.logits.detach().numpy()
+    own = agent.logits(observations)
+    own -= np.log(np.exp(own - own.max(1, keepdims=True)).sum(1, keepdims=True)) + own.max(
+        1, keepdims=True
+    )
+    np.testing.assert_allclose(own, logits, atol=2e-5)
+
+
+def test_the_trained_policy_plays_in_a_match(finished: Path) -> None:
+    result = play_match([f"net:{finished / 'policy'}", "random", "random", "random"], games=40)
+    assert result.games == 40
+    assert result.truncated == 0
+
+
+def test_a_run_is_not_overwritten(finished: Path) -> None:
+    with pytest.raises(KimbleError, match="holds a run already"):
+        train(PPOConfig(decisions=1024, **SMALL), finished, progress=False)
+
+
+def test_resuming_goes_on_to_the_last_decision(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A run that dies after its checkpoint is resumed and ends as long as it was meant to be."""
+    config = PPOConfig(decisions=1024, snapshot_every=256, evaluate_every=512, **SMALL)
+    whole = ppo.save_checkpoint
+
+    def save_and_die(run: ppo.Run, model: object) -> None:
+        whole(run, model)  # type: ignore[arg-type]
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(ppo, "save_checkpoint", save_and_die)
+    with pytest.raises(KeyboardInterrupt):
+        train(config, tmp_path / "run", progress=False)
+    monkeypatch.setattr(ppo, "save_checkpoint", whole)
+    with pytest.raises(KimbleError, match="other settings: decisions"):
+        train(
+            PPOConfig(decisions=2048, snapshot_every=256, evaluate_every=512, **SMALL),
+            tmp_path / "run",
+            resume=True,
+            progress=False,
+        )
+    train(config, tmp_path / "run", resume=True, progress=False)
+    assert [row["decisions"] for row in read_curve(tmp_path / "run")] == [0, 512, 1024]
+
+
+def test_nothing_to_resume_is_said(tmp_path: Path) -> None:
+    with pytest.raises(KimbleError, match="nothing to resume"):
+        train(PPOConfig(decisions=1024, **SMALL), tmp_path / "run", resume=True, progress=False)
+
+
+def test_equal_seeds_train_equal_policies(tmp_path: Path) -> None:
+    layers = []
+    for k, seed in enumerate((5, 5, 6)):
+        config = PPOConfig(decisions=512, seed=seed, evaluate_every=512, **SMALL)
+        train(config, tmp_path / str(k), progress=False)
+        layers.append((tmp_path / str(k) / "policy" / "policy.safetensors").read_bytes())
+    assert layers[0] == layers[1] != layers[2]
+
+
+def test_learning_improves_the_policy(tmp_path: Path) -> None:
+    """On a small game (one piece, two players) a minute's learning beats the untrained policy."""
+    config = PPOConfig(
+        rules="kimble[pieces=2]",
+        players=2,
+        decisions=60_000,
+        envs=128,
+        steps=32,
+        batch=1024,
+        learning_rate=3e-3,
+        heuristics="random",
+        baselines="random",
+        past_share=0.0,
+        evaluate_every=60_000,
+        evaluate_games=4000,
+        threads=1,
+    )
+    train(config, tmp_path / "run", progress=False)
+    first, *_, last = (
+        row["against"]["random"]["win_share"] for row in read_curve(tmp_path / "run")
+    )
+    assert last > first + 0.05
+    assert last > 0.55
+
+
+def test_rewards_hold_losses_and_rows_one_seat_each() -> None:
+    """The loser's -1/(n - 1) reaches the learner, and an episode's return is its result."""
+    envs = KimbleVecEnv(
+        KimbleVectorEnv(
+            8, "kimble", players=3, opponents="capture", seat="rotate", autoreset_mode="SAME_STEP"
+        )
+    )
+    envs.seed(4)
+    envs.reset()
+    rng, ends = np.random.default_rng(0), []
+    while len(ends) < 30:
+        masks = np.stack(envs.env_method("action_masks"))
+        envs.step_async(np.array([rng.choice(np.flatnonzero(mask)) for mask in masks]))
+        _, rewards, dones, infos = envs.step_wait()
+        assert set(np.unique(rewards)) <= {-0.5, 0.0, 1.0}
+        assert not rewards[~dones].any()
+        for i in np.flatnonzero(dones):
+            ends.append(infos[i]["episode"]["r"])
+            assert infos[i]["episode"]["r"] == rewards[i]
+            assert infos[i]["terminal_observation"].shape == envs.observation_space.shape
+            assert infos[i]["TimeLimit.truncated"] is False
+    assert set(ends) == {-0.5, 1.0}
+
+
+def test_truncated_games_are_told_to_sb3() -> None:
+    envs = KimbleVecEnv(
+        KimbleVectorEnv(4, "kimble[max_turns=20]", opponents="random", autoreset_mode="SAME_STEP")
+    )
+    envs.reset()
+    told = []
+    for _ in range(60):
+        masks = np.stack(envs.env_method("action_masks"))
+        envs.step_async(masks.argmax(axis=1))
+        _, rewards, dones, infos = envs.step_wait()
+        told += [infos[i]["TimeLimit.truncated"] for i in np.flatnonzero(dones)]
+        assert not rewards.any()
+    assert told
+    assert all(told)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({}, "opponents must be given"),
+        ({"opponents": "random", "autoreset_mode": "NEXT_STEP"}, "SAME_STEP"),
+        ({"opponents": "random", "mask_in_observation": True}, "mask_in_observation"),
+    ],
+)
+def test_the_adapter_refuses_other_modes(options: dict[str, object], message: str) -> None:
+    with pytest.raises(KimbleError, match=message):
+        KimbleVecEnv(KimbleVectorEnv(2, **{"autoreset_mode": "SAME_STEP", **options}))
+
+
+def test_the_adapter_refuses_what_a_batch_cannot_do() -> None:
+    envs = KimbleVecEnv(KimbleVectorEnv(2, opponents="random", autoreset_mode="SAME_STEP"))
+    with pytest.raises(KimbleError, match="cannot be set"):
+        envs.set_attr("rules", "norske")
+    with pytest.raises(AttributeError, match="render_all"):
+        envs.env_method("render_all")
+    assert envs.has_attr("action_masks")
+    assert not envs.has_attr("no_such_thing")
+
+
+def test_a_page_is_whole_and_self_contained(finished: Path, tmp_path: Path) -> None:
+    result = play_match(["capture", "random", "random", "random"], games=40)
+    table = table_html("<tables>", ["agent"], [[row[0]] for row in result_rows([result])])
+    curve = curve_svg(read_curve(finished), 0.25)
+    write_page(tmp_path / "page.html", "A <title>", "intro", [("Curve", curve), ("Table", table)])
+    page = (tmp_path / "page.html").read_text()
+    assert "A &lt;title&gt;" in page
+    assert "&lt;tables&gt;" in page
+    assert "capture" in page
+    assert page.count("<svg") == 1
+    assert "src=" not in page
+    assert 'href="http' not in page
