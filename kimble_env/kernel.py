@@ -1180,10 +1180,12 @@ def remove_seat_batch(states, r, seats):
 
 @njit
 def settle_finish_batch(states, r, seats):
-    """Give ``seats`` int8 [B], held back by R_HOLD_WIN, their places (L6); -1 leaves a game be."""
+    """Give ``seats`` int8 [B], held back by R_HOLD_WIN, their places (L6); -1 leaves a game be.
+
+    The events are still those of the move that brought the last piece home.
+    """
     for i in range(len(states)):
         if seats[i] >= 0:
-            states[i]["event_count"] = 0
             settle_finish(states[i], r, int(seats[i]))
 
 

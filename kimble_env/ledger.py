@@ -331,7 +331,7 @@ class State:
         ``partner`` (a partner must decide first), ``drinker``, ``pour``, ``table``, ``start``,
         ``drinking``, ``break`` or ``ruling``; the obligations behind the first are ``waiting``.
         """
-        if ob is not self.front:
+        if self.front is None or ob.number != self.front.number:
             return "waiting"
         if ob.late:
             return "ruling"

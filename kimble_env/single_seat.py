@@ -55,7 +55,7 @@ from gymnasium.vector import AutoresetMode
 
 from kimble_env import render as pictures
 from kimble_env.board import SEAT_NAMES
-from kimble_env.errors import GameOverError, IllegalMoveError, KimbleError
+from kimble_env.errors import GameOverError, IllegalMoveError, KimbleError, PositionError
 from kimble_env.game import read_seed
 from kimble_env.kernel import ARRIVED, ENTER
 from kimble_env.lineups import PoolLike
@@ -208,6 +208,8 @@ class KimbleSingleSeat(gymnasium.Env[Any, Any]):
                 not of these rules and seats.
         """
         position = (options or {}).get("position")
+        if position is not None and not isinstance(position, str):
+            raise PositionError(f"a position must be a text, got {position!r}")
         if seed is not None:
             read_seed(seed)
         observations, info = self._envs.reset(seed=seed, options={"position": position})
@@ -215,7 +217,7 @@ class KimbleSingleSeat(gymnasium.Env[Any, Any]):
             super().reset(seed=int(seed))
         if self.render_mode == "human":
             self._draw()
-        return self._first(observations), self._info(info)
+        return self._only(observations, info)
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         """Play an action of the learner and go on to its next choice or the end of the game.
@@ -239,13 +241,8 @@ class KimbleSingleSeat(gymnasium.Env[Any, Any]):
         observations, reward, terminated, truncated, info = self._envs.step(np.array([code]))
         if self.render_mode == "human":
             self._draw()
-        return (
-            self._first(observations),
-            float(reward[0]),
-            bool(terminated[0]),
-            bool(truncated[0]),
-            self._info(info),
-        )
+        observation, told = self._only(observations, info)
+        return observation, float(reward[0]), bool(terminated[0]), bool(truncated[0]), told
 
     def action_masks(self) -> npt.NDArray[np.bool_]:
         """Return what is legal now: bool (A,); only pass once the game is over."""
@@ -293,10 +290,13 @@ class KimbleSingleSeat(gymnasium.Env[Any, Any]):
 
     # -------------------------------------------------------------------------------- odds and ends
 
-    def _first(self, observations: Any) -> Any:
-        if self.mask_in_observation:
-            return {key: value[0] for key, value in observations.items()}
-        return observations[0]
+    def _only(self, observations: Any, batched: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+        """Return observation and info of the one game; the mask is one object in both."""
+        info = self._info(batched)
+        if not self.mask_in_observation:
+            return observations[0], info
+        flat = observations["observation"][0]
+        return {"observation": flat, "action_mask": info["action_mask"]}, info
 
     def _info(self, batched: dict[str, Any]) -> dict[str, Any]:
         """Return the info of the one game, with the events of its log."""

@@ -75,7 +75,7 @@ def test_moves_are_legal_and_independent_of_the_batch(model: Path, word: str) ->
 
 def test_sampling_follows_the_policy(model: Path) -> None:
     agent = load_policy(model, sample=True)
-    position = Game.from_text("norske R3,20/B1/Y-/G- R 5 1").state()
+    position = Game.from_text("norske R3,20/B1/Y-/G- R 5 1").state
     share = agent.probabilities(position)[0]
     rng = np.random.default_rng(1)
     keys = rng.integers(1 << 64, size=40_000, dtype=np.uint64)

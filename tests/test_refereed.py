@@ -34,20 +34,24 @@ def refereed(text: str, **words: Any) -> RefereedGame:
 
 
 def drink(game: RefereedGame, member: int = 0) -> None:
-    """Empty the first cup owed, in ten seconds."""
+    """Empty the first cup owed, in ten seconds, from wherever it stands."""
     referee = game.referee
-    front = referee.state.front
-    assert front is not None
-    t, seat = referee.now, front.seat
-    if front.drinker is None:
-        referee.drinker(t, seat, member)
-    front = referee.state.front
-    assert front is not None
-    assert front.drinker is not None
-    referee.pour(t + 1, seat, front.drinker)
-    referee.table(t + 2, seat)
-    referee.start(t + 3, seat)
-    referee.end(t + 13, seat)
+    first = referee.state.front
+    assert first is not None
+    seat, left = first.seat, first.left
+    while (front := referee.state.front) and (front.number, front.left) == (first.number, left):
+        t, phase = referee.now + 1, referee.state.phase(front)
+        if phase == "drinker":
+            referee.drinker(t, seat, member)
+        elif phase in ("pour", "break") and not front.poured + front.ready:
+            assert front.drinker is not None
+            referee.pour(t, seat, front.drinker)
+        elif phase in ("table", "break") and not front.ready:
+            referee.table(t, seat)
+        elif phase in ("start", "break"):
+            referee.start(t, seat)
+        else:
+            referee.end(t + 9, seat)
 
 
 def drink_all(game: RefereedGame) -> None:
@@ -144,9 +148,9 @@ def test_a_team_that_declines_leaves_the_board() -> None:
 def test_the_last_team_left_wins() -> None:
     game = refereed("norske R3/B1/Y-/G- R 5 1")
     for seat in (B, Y, G):
-        game.referee.unable(0, seat, 0)
+        game.referee.unable(seat, seat, 0)
         assert not game.over
-        game.referee.unable(1, seat, 1)
+        game.referee.unable(seat, seat, 1)
     assert game.winner == R
     assert game.referee.winner == R
     unchanged(game, GameOverError, game.throw)
@@ -379,7 +383,9 @@ def test_random_matches_replay_copy_and_stay_sound(seed: int) -> None:
         state, s = game.referee.state, game.state[0]
         for seat, team in state.teams.items():
             assert team.home == (s["pieces"][seat] == game.rules.board.home).sum()
-        assert game.winner == state.winner
+        assert game.over == game.referee.over
+        if game.over:
+            assert game.winner == state.winner
 
 
 def test_restore_and_damaged_snapshots() -> None:
@@ -404,7 +410,7 @@ def test_restore_and_damaged_snapshots() -> None:
         (lambda log: log[0].update(rules="kimble"), "line 1"),
         (lambda log: log[0]["start"].update(seat=9), "line 1"),
         (lambda log: log[0]["referee"]["state"]["teams"]["R"].update(home=1), "line 1"),
-        (lambda log: log[1].update(die=3), "line 2"),
+        (lambda log: log[1].update(die=3), "line 3"),
         (lambda log: log[1].pop("die"), "line 2"),
         (lambda log: log[2].pop("t"), "line 3"),
         (lambda log: log[2].update(text="4-9"), "line 3"),
@@ -455,7 +461,7 @@ def test_with_and_without_a_referee_the_same_games_are_played() -> None:
     "text", ["norske", "norske[play_for_places=yes]", "norske[max_turns=150,pieces=2]"]
 )
 def test_holding_the_win_and_giving_it_at_once_changes_nothing_over_50000_plies(text: str) -> None:
-    """Ledger off against the ledger's kernel path: byte for byte the same positions."""
+    """Ledger off against the ledger's kernel path: field by field the same records."""
     rules, games = find_rules(text), 64
     hold = rules.array.copy()
     hold[R_HOLD_WIN] = 1
@@ -483,11 +489,9 @@ def test_holding_the_win_and_giving_it_at_once_changes_nothing_over_50000_plies(
         k.play_batch(am, rules.array, played, no_battle[: len(am)])
         k.play_batch(bm, hold, played, no_battle[: len(bm)])
         waiting = (bm["status"] == k.RUNNING) & (bm["throws"] == 0)
-        events = bm["event_count"].copy()
         k.settle_finish_batch(bm, hold, np.where(waiting, bm["seat"], -1).astype(np.int8))
-        bm["event_count"] = events
         a[moving], b[moving] = am, bm
-        assert a.tobytes() == b.tobytes()
+        assert (a == b).all()
         plain[running], held[running] = a, b
         plies += len(running)
     assert round_ > 1, "no game came to its end"

@@ -14,7 +14,7 @@ pytest.importorskip("sb3_contrib")
 from agents.network import load_policy
 from evaluation import play_match
 from kimble_env.errors import KimbleError
-from kimble_env.vector import KimbleVectorEnv
+from kimble_env.vector import KimbleVectorEnv, sample_actions
 from training import ppo
 from training.config import PPOConfig, settings_help
 from training.ppo import lineups, policy_layers, train
@@ -171,11 +171,12 @@ def test_equal_seeds_train_equal_policies(tmp_path: Path) -> None:
 
 
 def test_learning_improves_the_policy(tmp_path: Path) -> None:
-    """On a small game (one piece, two players) a minute's learning beats the untrained policy."""
+    """A policy that starts by passing whenever it can learns in seconds that this loses."""
     config = PPOConfig(
-        rules="kimble[pieces=2]",
+        rules="kimble[pieces=1]",
         players=2,
         decisions=60_000,
+        pass_bias=1.0,
         envs=128,
         steps=32,
         batch=1024,
@@ -191,15 +192,15 @@ def test_learning_improves_the_policy(tmp_path: Path) -> None:
     first, *_, last = (
         row["against"]["random"]["win_share"] for row in read_curve(tmp_path / "run")
     )
-    assert last > first + 0.05
-    assert last > 0.55
+    assert first < 0.1
+    assert last > 0.4
 
 
 def test_rewards_hold_losses_and_rows_one_seat_each() -> None:
     """The loser's -1/(n - 1) reaches the learner, and an episode's return is its result."""
     envs = KimbleVecEnv(
         KimbleVectorEnv(
-            8, "kimble", players=3, opponents="capture", seat="rotate", autoreset_mode="SAME_STEP"
+            8, "kimble", players=3, opponents="random", seat="rotate", autoreset_mode="SAME_STEP"
         )
     )
     envs.seed(4)
@@ -207,7 +208,7 @@ def test_rewards_hold_losses_and_rows_one_seat_each() -> None:
     rng, ends = np.random.default_rng(0), []
     while len(ends) < 30:
         masks = np.stack(envs.env_method("action_masks"))
-        envs.step_async(np.array([rng.choice(np.flatnonzero(mask)) for mask in masks]))
+        envs.step_async(sample_actions(masks, rng, passing=False))
         _, rewards, dones, infos = envs.step_wait()
         assert set(np.unique(rewards)) <= {-0.5, 0.0, 1.0}
         assert not rewards[~dones].any()

@@ -8,7 +8,7 @@ sub-process is needed.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from gymnasium.vector import AutoresetMode
 from stable_baselines3.common.vec_env import VecEnv
 
 from kimble_env.errors import KimbleError
-from kimble_env.vector import KimbleVectorEnv
+from kimble_env.vector import KimbleVectorEnv, slot_seed
 
 Indices = None | int | Iterable[int]
 
@@ -50,14 +50,19 @@ class KimbleVecEnv(VecEnv):
         self._batch_seed: int | None = None
         super().__init__(envs.num_envs, envs.single_observation_space, envs.single_action_space)
         self._masks = np.zeros((envs.num_envs, int(envs.single_action_space.n)), np.int8)
-        self._actions: npt.NDArray[np.int64] = np.zeros(envs.num_envs, np.int64)
+        self._actions: npt.NDArray[Any] = np.zeros(envs.num_envs, np.int64)
         self._returns = np.zeros(envs.num_envs)
         self._lengths = np.zeros(envs.num_envs, np.int64)
         self._started = time.perf_counter()
 
     def reset(self) -> npt.NDArray[np.int8]:
-        """Start new games, with the seeds given to ``seed`` the first time; int8 [N, size]."""
-        observations, info = self.envs.reset(seed=self._batch_seed)
+        """Start new games, with the seed and options given since the last reset; int8 [N, size].
+
+        Raises:
+            KimbleError: a position for some of the games only, or one that cannot be.
+        """
+        options = {"position": self._positions()}
+        observations, info = self.envs.reset(seed=self._batch_seed, options=options)
         self._batch_seed = None
         self._reset_seeds()
         self._reset_options()
@@ -65,18 +70,43 @@ class KimbleVecEnv(VecEnv):
         self._returns[:] = 0.0
         self._lengths[:] = 0
         self._started = time.perf_counter()
-        self.reset_infos = [{} for _ in range(self.num_envs)]
+        self.reset_infos = [
+            {"seat": int(seat), "lineup": int(lineup)}
+            for seat, lineup in zip(info["seat"], info["lineup"], strict=True)
+        ]
         return observations
 
+    def _positions(self) -> list[str] | None:
+        """Return the positions that ``set_options`` asked for, or None."""
+        positions = [options.get("position") for options in self._options]
+        if all(position is None for position in positions):
+            return None
+        missing = [i for i, position in enumerate(positions) if position is None]
+        if missing:
+            raise KimbleError(
+                f"set_options gives a position to some games only; missing for {missing}"
+            )
+        return [str(position) for position in positions]
+
     def seed(self, seed: int | None = None) -> list[int | None]:
-        """Seed the next ``reset``: slot i plays the games that the vector env gives slot i."""
+        """Seed the next ``reset``; None goes on to the next games.
+
+        SB3's own environments take ``seed + i``, so that runs with neighbouring seeds play mostly
+        the same games. Here slot i gets ``slot_seed(seed, i)``, as in the vector env.
+
+        Returns:
+            The seed of every slot.
+        """
+        first = self.envs.first_game
         self._batch_seed = seed
-        self._seeds = [seed] * self.num_envs  # one seed for the batch: every slot derives its own
+        self._seeds = [
+            None if seed is None else slot_seed(int(seed), first + i) for i in range(self.num_envs)
+        ]
         return self._seeds
 
     def step_async(self, actions: npt.NDArray[Any]) -> None:
-        """Keep the actions for ``step_wait``."""
-        self._actions = np.asarray(actions, np.int64)
+        """Keep the actions for ``step_wait``, which refuses what is no legal action."""
+        self._actions = np.asarray(actions)
 
     def step_wait(self) -> tuple[Any, Any, Any, list[dict[str, Any]]]:
         """Play one decision in every game.
@@ -102,6 +132,7 @@ class KimbleVecEnv(VecEnv):
                 "lineup": int(info["final_info"]["lineup"][i]),
                 "drinks": info["drinks"][i].tolist(),
             }
+            self.reset_infos[i] = {"seat": int(info["seat"][i]), "lineup": int(info["lineup"][i])}
         self._returns[dones] = 0.0
         self._lengths[dones] = 0
         return observations, rewards, dones, infos
@@ -109,6 +140,11 @@ class KimbleVecEnv(VecEnv):
     def action_masks(self) -> npt.NDArray[np.int8]:
         """Return the legal actions of every game, int8 [N, A]."""
         return self._masks
+
+    def get_images(self) -> Sequence[npt.NDArray[np.uint8] | None]:
+        """Return a frame of every game, uint8 [height, width, 3]; None without ``rgb_array``."""
+        frames = self.envs.render() if self.render_mode == "rgb_array" else None
+        return list(frames) if frames is not None else [None] * self.num_envs
 
     def close(self) -> None:
         """Close the games."""
@@ -137,16 +173,25 @@ class KimbleVecEnv(VecEnv):
     def env_method(
         self, method_name: str, *method_args: Any, indices: Indices = None, **method_kwargs: Any
     ) -> list[Any]:
-        """Call a method per game; ``action_masks`` is the one that a batch can answer.
+        """Call a method once per game asked for.
+
+        ``action_masks()`` gives bool [A] and ``position()`` a text per game. ``set_opponents(pool)``
+        is of the whole batch: it is called once, and every game is told the same.
 
         Raises:
             AttributeError: another method.
+            KimbleError: ``set_opponents`` for some of the games only.
         """
-        if method_name != "action_masks":
-            raise AttributeError(
-                f"the games of a batch have no method {method_name!r} of their own"
-            )
-        return [self._masks[i] for i in self._rows(indices)]
+        rows = self._rows(indices)
+        if method_name == "action_masks":
+            return list(self._masks.astype(np.bool_)[rows])
+        if method_name == "position":
+            return [self.envs.position(i) for i in rows]
+        if method_name == "set_opponents":
+            if sorted(rows) != list(range(self.num_envs)):
+                raise KimbleError("set_opponents is of the whole batch: leave indices out")
+            return [self.envs.set_opponents(*method_args, **method_kwargs)] * len(rows)
+        raise AttributeError(f"the games of a batch have no method {method_name!r} of their own")
 
     def env_is_wrapped(self, wrapper_class: type[Any], indices: Indices = None) -> list[bool]:
         """No game is wrapped."""
