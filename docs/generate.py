@@ -49,6 +49,8 @@ def _values(option: Option) -> str:
         return "a board's name"
     if option.kind == "yesno":
         return "yes, no"
+    if option.kind == "members":
+        return "20, 20+5, 20+5/100, none"
     if option.kind == "word":
         return ", ".join(option.choices)
     high = "" if option.high > 1000 else option.high
@@ -69,7 +71,8 @@ def options() -> str:
     for name, option in OPTIONS.items():
         defaults = [_text(getattr(preset, name)) for preset in PRESETS.values()]
         rule = option.rule.replace("section 2", "[boards](#boards)")
-        rows.append([f"`{name}`", option.text, rule, _values(option), *defaults])
+        mark = "" if option.hashed else " (not in the hash)"
+        rows.append([f"`{name}`", option.text + mark, rule, _values(option), *defaults])
     return table(rows)
 
 

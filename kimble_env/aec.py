@@ -30,7 +30,7 @@ parallel API          no: the game is strictly one after the other
 Arguments
 ---------
 ``env(rules="kimble", *, render_mode=None, ask_forced=False, illegal="raise", shaping=None,
-**options)``; ``raw_env`` takes the same.
+cup_cost=0.0, **options)``; ``raw_env`` takes the same.
 
 ``rules``
     ``"kimble"``, ``"kombat"``, ``"norske"``, a text with options such as
@@ -48,6 +48,8 @@ Arguments
     nothing happens, the same agent is asked again and finds ``info["illegal"]``.
 ``shaping``
     None, a scale, or a ``Shaping(scale, gamma)``: potential-based shaping, see Rewards.
+``cup_cost``
+    What a piece lost or come home costs its player, see Rewards.
 ``options``
     Any option of the rules (``pieces=2``, ``board="cross40"``, ``max_turns=500``,
     ``play_for_places=True``, …), ``players=2`` to 4, or ``seats="RBY"``.
@@ -114,7 +116,8 @@ cut off by ``max_turns`` truncates and gives 0 to all. Nothing else is rewarded,
 is on: then an agent that is asked again gets ``scale * (gamma * Φ(now) - Φ(when last asked))``,
 Φ being how far its pieces have come less the mean of the others, and Φ = 0 after a won or lost
 game (see ``kimble_env.rewards``). ``gamma`` must be the learner's discount; then the optimal
-policy does not change.
+policy does not change. With ``cup_cost`` an agent that is asked again, or whose game has ended,
+gets ``-cup_cost`` for each of its ``drinks`` (see Info).
 
 ``last()`` gives, as PettingZoo has it, all that an agent got since its previous action.
 
@@ -198,6 +201,7 @@ from kimble_env.rewards import (
     final_rewards_batch,
     loss_reward,
     potential_batch,
+    read_cup_cost,
     read_shaping,
 )
 from kimble_env.rules import Rules, find_rules
@@ -256,6 +260,7 @@ class raw_env(AECEnv[str, Observation, int]):
         ask_forced: ask also where only one action is legal.
         illegal: ``"raise"``, ``"lose"`` or ``"noop"``.
         shaping: None (off), a scale or a Shaping.
+        cup_cost: what a piece lost or come home costs its player.
         options: options of the rules, ``players`` or ``seats``.
 
     Raises:
@@ -288,6 +293,7 @@ class raw_env(AECEnv[str, Observation, int]):
         ask_forced: bool = False,
         illegal: str = "raise",
         shaping: float | Shaping | None = None,
+        cup_cost: float = 0.0,
         **options: Any,
     ) -> None:
         super().__init__()
@@ -300,6 +306,7 @@ class raw_env(AECEnv[str, Observation, int]):
         self.ask_forced = bool(ask_forced)
         self.illegal = check_illegal(illegal)
         self.shaping = read_shaping(shaping)
+        self.cup_cost = read_cup_cost(cup_cost)
         self._make_agents()
         self._make_spaces()
         self._seed: int | None = None
@@ -584,8 +591,8 @@ class raw_env(AECEnv[str, Observation, int]):
                 "events": self._events[self._told[agent] :],
                 "drinks": answer >> DRINKS_SHIFT,
             }
-            if self.shaping.scale:
-                self._shape(agent)
+            if self.shaping.scale or self.cup_cost:
+                self._pay_turn(agent, answer >> DRINKS_SHIFT)
         if self.render_mode == "human":
             self._draw()
 
@@ -638,8 +645,10 @@ class raw_env(AECEnv[str, Observation, int]):
             reward = float(by_seat[0, seat])
             if agent == loser:
                 reward = loss_reward(self.rules)
-            self._give(agent, reward + self._shaped(agent, float(potentials[0, seat])))
             self._tell_end(agent)
+            if agent != loser:  # who is to act has paid its cups when it was asked
+                reward -= self.cup_cost * self.infos[agent]["drinks"]
+            self._give(agent, reward + self._shaped(agent, float(potentials[0, seat])))
         self.agent_selection = agents[0]
         if loser is not None:
             self.infos[loser]["illegal"] = True
@@ -676,12 +685,18 @@ class raw_env(AECEnv[str, Observation, int]):
             return 0.0  # it has not decided yet, or shaping is off
         return self.shaping.scale * (self.shaping.gamma * now - self._potentials[agent])
 
-    def _shape(self, agent: str) -> None:
-        """Give the agent to act its shaping reward, and remember from where it decides."""
-        now = self._potential(agent)
-        self._give(agent, self._shaped(agent, now))
+    def _pay_turn(self, agent: str, drinks: int) -> None:
+        """Give the agent to act its shaping reward and the bill of its cups.
+
+        Where it decides from is remembered for the next time.
+        """
+        reward = -self.cup_cost * drinks
+        if self.shaping.scale:
+            now = self._potential(agent)
+            reward += self._shaped(agent, now)
+            self._potentials[agent] = now
+        self._give(agent, reward)
         self._rewarded = True
-        self._potentials[agent] = now
 
     # ------------------------------------------------------------------------------ odds and ends
 

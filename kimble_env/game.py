@@ -272,7 +272,7 @@ class Game:
         past: list[bytes],
     ) -> None:
         self._rules = rules
-        self._array = rules.array
+        self._array = rules.board_array  # members act in environments; here the referee speaks
         self._tables = _moves_of(rules)
         self._seed = seed
         self._starter_dice = starter_dice

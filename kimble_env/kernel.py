@@ -36,6 +36,8 @@ from kimble_env.rules import (
     R_LEAVE,
     R_MAX_SIXES,
     R_MAX_TURNS,
+    R_MEMBER_CHANCE,
+    R_MEMBERS,
     R_OWN_COLLISION,
     R_PASS,
     R_PASS_ALLOWED,
@@ -73,6 +75,7 @@ STATE = np.dtype(
         ("last_die", np.int8),  # its die
         ("last_action", np.int8),  # the action played for it, -1 if none (yet)
         ("last_battle", np.int8, (2,)),  # the dice of its battle (attacker, defender), or 0
+        ("unable", np.int8, (4,)),  # members only: who of a team is out of the competition, as bits
         ("turn", np.int32),  # max_turns only: turns ended (R9)
         ("plies", np.int32),  # throws resolved so far, forced ones included
         ("seed", np.uint64),  # key of all random streams of this game
@@ -82,6 +85,7 @@ STATE = np.dtype(
         ("lost", np.uint32, (4,)),  # per seat: own pieces lost so far (R33)
         ("arrived", np.uint32, (4,)),  # per seat: pieces that came home so far (R33)
         ("taken", np.uint32, (4,)),  # per seat: pieces of others sent home so far
+        ("drunk", np.uint16, (4, 2)),  # members only: cups that each member of a team has drunk
     ],
     align=True,
 )
@@ -97,7 +101,7 @@ OWN_ILLEGAL, OWN_SMALLER, OWN_MOVER, OWN_STANDER = 0, 1, 2, 3
 
 # Streams of random numbers; those of seats are base + seat.
 THROW_STREAM, BATTLE_STREAM, CHOICE_STREAM, STARTER_STREAM = 0, 4, 8, 12
-LOT_STREAM, AGENT_STREAM = 16, 20
+LOT_STREAM, AGENT_STREAM, MEMBER_STREAM = 16, 20, 28  # 24 is of stepping.py
 
 _GAMMA = np.uint64(0x9E3779B97F4A7C15)
 _MULTIPLY_1 = np.uint64(0xBF58476D1CE4E5B9)
@@ -745,8 +749,17 @@ def throw(s, r, die):
 def play(s, r, action, attack_die, defence_die):
     """Play an action for the die thrown. Unchecked: the action must be legal.
 
-    A battle takes the two dice given, or draws them where they are 0.
+    A battle takes the two dice given, or draws them where they are 0. With the option ``members``
+    the teams then drink what they owe, and a team whose members both fail is out (R34).
     """
+    play_on_board(s, r, action, attack_die, defence_die)
+    if r[R_MEMBERS] != 0 and s["event_count"] != 0:
+        drink_events(s, r)
+
+
+@inlined
+def play_on_board(s, r, action, attack_die, defence_die):
+    """Play an action for the die thrown, without members and cups."""
     s["event_count"] = 0
     s["last_action"] = action
     if action == r[R_PASS]:
@@ -770,6 +783,12 @@ def play(s, r, action, attack_die, defence_die):
 def remove_seat(s, r, seat):
     """Take a seat out of the game (R34). Unchecked: it must still be playing."""
     s["event_count"] = 0
+    send_out(s, r, seat)
+
+
+@njit
+def send_out(s, r, seat):
+    """Take a seat out of the game; the events of this call stay (R34)."""
     s["out"][seat] = highest(s["out"]) + 1
     for k in range(r[R_PIECES]):
         p = s["pieces"][seat, k]
@@ -781,6 +800,68 @@ def remove_seat(s, r, seat):
         pass_turn(s, r)
     elif s["die"] != 0 and legal_actions(s, r, int(s["die"])) == 0:
         end_throw(s, r, False)
+
+
+# ------------------------------------------------------------------------------- members and cups
+#
+# The option ``members``: what the referee's ledger (section 7) does to the board, without time. A
+# member fails a cup with a chance that may grow with the cups he has drunk; he is then out of the
+# competition and his partner, if there is one, goes on alone with what is left (L3). Nobody vomits.
+
+
+@njit
+def failure_chance(s, r, seat, member):
+    """Return the chance, per mille, that a member fails his next cup."""
+    first, more = r[R_MEMBER_CHANCE + 2 * member], r[R_MEMBER_CHANCE + 2 * member + 1]
+    return min(first + more * int(s["drunk"][seat, member]), 1000)
+
+
+@njit
+def choose_drinker(s, r, seat):
+    """Return the member still in who is less likely to fail (equal: the first), -1 if none is."""
+    best = -1
+    for member in range(2):
+        if s["unable"][seat] >> member & 1 != 0:
+            continue
+        if best < 0 or failure_chance(s, r, seat, member) < failure_chance(s, r, seat, best):
+            best = member
+    return best
+
+
+@njit
+def cups_tried(s, seat):
+    """Return how often a team has tried to empty a cup: the counter of its random stream."""
+    failed = (s["unable"][seat] & 1) + (s["unable"][seat] >> 1 & 1)
+    return int(s["drunk"][seat, 0]) + int(s["drunk"][seat, 1]) + failed
+
+
+@njit
+def drink(s, r, seat, cups):
+    """Let a team drink a battery of cups; tell whether somebody could (L1-L3)."""
+    member = choose_drinker(s, r, seat)
+    while cups > 0:
+        if member < 0:
+            return False
+        u = draw(s["seed"], MEMBER_STREAM + seat, cups_tried(s, seat))
+        if below(u, 1000) < failure_chance(s, r, seat, member):
+            s["unable"][seat] |= 1 << member
+            member = choose_drinker(s, r, seat)
+        else:
+            s["drunk"][seat, member] += np.uint16(1)
+            cups -= 1
+    return True
+
+
+@njit
+def drink_events(s, r):
+    """Let the teams drink what the last move has made them owe (R33); settle a held win (L6)."""
+    for k in range(int(s["event_count"])):
+        seat = int(s["events"][k, 1])
+        running = s["status"] == RUNNING and is_playing(s, seat)
+        if running and not drink(s, r, seat, int(s["events"][k, 2])):
+            send_out(s, r, seat)
+    if s["status"] == RUNNING and s["throws"] == 0:
+        settle_finish(s, r, acting(s))
 
 
 # ------------------------------------------------------------------------- on to the next choice
@@ -919,6 +1000,9 @@ def new_game(s, r, plays, seed, log):
         s["lost"][seat] = 0
         s["arrived"][seat] = 0
         s["taken"][seat] = 0
+        s["unable"][seat] = 0
+        s["drunk"][seat, 0] = 0
+        s["drunk"][seat, 1] = 0
         for k in range(4):
             s["pieces"][seat, k] = -1
     s["die"] = 0

@@ -98,7 +98,7 @@ class RefereedGame(Game):
         _check_rules(rules)
         super()._set_up(rules, states, seed, starter_dice, past)
         if rules.win_at == "drunk":  # L6: the kernel stops short of the win
-            array = rules.array.copy()
+            array = rules.board_array.copy()
             array[R_HOLD_WIN] = 1
             array.setflags(write=False)  # compiled code takes a writable array for another type
             self._array = array

@@ -19,6 +19,10 @@ where the potential of a won or lost game is 0 and that of a game cut off is wha
 must be the discount that the learner uses; then shaping changes no optimal policy (Ng, Harada and
 Russell 1999). A player that has not decided yet gets no shaping.
 
+*Cups* can have a price, off by default: a player that is to decide again, or whose game has ended,
+gets ``-cup_cost`` for every piece lost and every piece come home since it last decided (R33): what
+Norske Kimble makes one drink. Unlike shaping this changes what is best.
+
 *An illegal action* under ``illegal="lose"`` ends the game: the player gets the reward of a loser
 (of the last place, with ``play_for_places``), everybody else 0, for nobody has won.
 """
@@ -72,6 +76,18 @@ def read_shaping(shaping: float | Shaping | None) -> Shaping:
     if shaping is None:
         return Shaping()
     return shaping if isinstance(shaping, Shaping) else Shaping(scale=shaping)
+
+
+def read_cup_cost(cost: float) -> float:
+    """Return the price of a cup as a float.
+
+    Raises:
+        KimbleError: it is not a finite number.
+    """
+    number = isinstance(cost, int | float | np.integer | np.floating)
+    if not number or isinstance(cost, bool) or not math.isfinite(cost):
+        raise KimbleError(f"cup_cost must be a finite number, got {cost!r}")
+    return float(cost)
 
 
 def check_illegal(illegal: str) -> str:

@@ -46,8 +46,10 @@ R_MAX_TURNS = 35  # R9, 0 = no limit
 R_POPOMATIC = 36  # R10
 R_STARTER = 37  # R8: 0..3 a fixed seat, or one of the two below
 R_SECTORS = 38  # R19: 4 sector lengths
-R_HOLD_WIN = 42  # L6: a seat with all pieces home waits for the referee; only in refereed games
-R_SIZE = 43
+R_HOLD_WIN = 42  # L6: a seat with all pieces home has won only when they are drunk
+R_MEMBERS = 43  # L3: 1 if members of the teams can fail, option members
+R_MEMBER_CHANCE = 44  # per mille: first cup and increase per cup of member 0, then of member 1
+R_SIZE = 48
 
 NO_HOME = 100
 STARTER_HIGHEST_ROLL = 4
@@ -60,7 +62,7 @@ DEFAULT_SEATS = {2: (0, 2), 3: (0, 1, 2), 4: (0, 1, 2, 3)}
 class Option:
     """What one option of a rule set means: its kind, its choices, its rule number, a sentence."""
 
-    kind: str  # "yesno", "int", "word", "board"
+    kind: str  # "yesno", "int", "word", "board", "members"
     rule: str
     text: str
     choices: tuple[str, ...] = ()
@@ -116,6 +118,10 @@ OPTIONS: dict[str, Option] = {
     "win_at": Option(
         "word", "L6", "ledger: won when the last piece home is", ("drunk", "home"), hashed=False
     ),
+    # Hashed unless none, so that the hash of rules without members is what it always was.
+    "members": Option(
+        "members", "L3", "environments: chance per mille that a member fails a cup", optional=True
+    ),
 }
 """Every option of a rule set, in the order of the documentation (``seats`` apart)."""
 
@@ -153,6 +159,7 @@ class Rules:
     three_throws_when: str = "none_in_play"
     late: str = "out"
     win_at: str = "drunk"
+    members: str | None = None
 
     def __post_init__(self) -> None:
         faults = _faults(self)
@@ -202,6 +209,8 @@ class Rules:
             for name, option in OPTIONS.items()
             if option.hashed and name != "board"
         }
+        if self.members is None:
+            del options["members"]
         text = json.dumps({"board": board, **options}, sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
@@ -240,8 +249,39 @@ class Rules:
         out[R_MAX_TURNS] = self.max_turns or 0
         out[R_POPOMATIC] = self.die == "popomatic"
         out[R_STARTER] = _starter_code(self.starter)
+        if self.members is not None:
+            out[R_MEMBERS] = 1
+            out[R_MEMBER_CHANCE : R_MEMBER_CHANCE + 4] = read_members(self.members)
+            out[R_HOLD_WIN] = self.win_at == "drunk"
         out.setflags(write=False)
         return out
+
+    @cached_property
+    def board_array(self) -> npt.NDArray[np.int64]:
+        """The same without the members: what is legal and happens on the board alone."""
+        return self.array if self.members is None else self.replace(members=None).array
+
+
+_MEMBER = re.compile(r"([0-9]{1,4})(?:\+([0-9]{1,4}))?")
+
+
+def read_members(text: str) -> tuple[int, int, int, int]:
+    """Read the option ``members``: chances per mille that a member fails a cup.
+
+    ``"20"`` for everybody 20 per mille; ``"20+5"`` and 5 more for every cup already drunk;
+    ``"20+5/100"`` the first member of each team so, the second always 100.
+
+    Returns:
+        Chance of the first cup and increase per cup, of the first and of the second member.
+
+    Raises:
+        RulesError: it cannot be read.
+    """
+    matches = [_MEMBER.fullmatch(part) for part in text.split("/")]
+    numbers = [(int(m[1]), int(m[2] or 0)) for m in matches if m]
+    if len(numbers) not in (1, 2) or None in matches or max(map(max, numbers)) > 1000:
+        raise RulesError(f"members must be like 20, 20+5 or 20+5/100 (per mille), got {text!r}")
+    return (*numbers[0], *numbers[-1])
 
 
 def _starter_code(starter: str) -> int:
@@ -270,6 +310,12 @@ def _value_fault(name: str, option: Option, value: Any) -> str | None:
         if isinstance(value, str) and value in option.choices:
             return None
         return f"{name} must be one of {', '.join(option.choices)}, got {value!r}"
+    if option.kind == "members":
+        try:
+            read_members(value if isinstance(value, str) else "")
+        except RulesError:
+            return f"{name} must be like 20, 20+5 or 20+5/100 (per mille) or none, got {value!r}"
+        return None
     if isinstance(value, bool) or not isinstance(value, int | np.integer):
         return f"{name} must be a whole number{' or none' * option.optional}, got {value!r}"
     if not option.low <= value <= option.high:
@@ -306,6 +352,8 @@ def _combination_faults(rules: Rules) -> list[str]:
         faults.append(f"two_colours needs all four seats, got {len(rules.seats)}")
     if rules.two_colours and rules.play_for_places:
         faults.append("two_colours cannot be combined with play_for_places: two players, one place")
+    if rules.two_colours and rules.members is not None:
+        faults.append("two_colours cannot be combined with members: no colour goes out alone")
     stacks = rules.batteries or rules.home
     if not stacks and rules.board.stretch < rules.pieces:
         faults.append(
@@ -436,7 +484,9 @@ def find_rules(rules: str | Rules = "kimble", **options: Any) -> Rules:
     both = [k for k in written if k in options]
     read = _read_options(written)
     given = _read_options(options)
-    faults = [f"{k} is given twice: {written[k]} and {options[k]}" for k in both if read[k] != given[k]]
+    faults = [
+        f"{k} is given twice: {written[k]} and {options[k]}" for k in both if read[k] != given[k]
+    ]
     if faults:
         raise RulesError(faults)
     return PRESETS[name].replace(**{**read, **given})

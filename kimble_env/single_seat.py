@@ -141,6 +141,7 @@ class KimbleSingleSeat(gymnasium.Env[Any, Any]):
         illegal: what an illegal action does: ``"raise"`` (IllegalMoveError, nothing has changed),
             ``"lose"`` (the game ends as a loss) or ``"noop"`` (asked again).
         shaping: None (off), a scale, or a ``Shaping``.
+        cup_cost: what a piece lost or come home costs its player (see ``kimble_env.rewards``).
         mask_in_observation: observations are dicts ``observation`` and ``action_mask``.
         render_mode: None, ``"ansi"``, ``"rgb_array"`` or ``"human"``.
         options: options of the rules (``max_turns=500`` truncates), ``players`` or ``seats``.
@@ -166,6 +167,7 @@ class KimbleSingleSeat(gymnasium.Env[Any, Any]):
         ask_forced: bool = False,
         illegal: str = "raise",
         shaping: float | Shaping | None = None,
+        cup_cost: float = 0.0,
         mask_in_observation: bool = False,
         render_mode: str | None = None,
         **options: Any,
@@ -182,6 +184,7 @@ class KimbleSingleSeat(gymnasium.Env[Any, Any]):
             ask_forced=ask_forced,
             illegal=illegal,
             shaping=shaping,
+            cup_cost=cup_cost,
             autoreset_mode=AutoresetMode.DISABLED,
             mask_in_observation=mask_in_observation,
             **options,

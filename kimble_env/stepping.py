@@ -89,6 +89,7 @@ CONFIG = np.dtype(
     [
         ("scale", np.float64),  # shaping
         ("gamma", np.float64),
+        ("cup_cost", np.float64),  # price of a piece lost or come home, 0: none
         ("first", np.int64),  # number of slot 0 in a larger batch
         ("loss", np.float32),  # reward of an illegal action under LOSE
         ("plays", np.int8, (4,)),  # 1 for each seat that takes part
@@ -314,6 +315,15 @@ def pay_actor(slot, r):
         slot["owed"][(seat + 2) & 3] = 0.0
 
 
+@njit
+def price_cups(s, slot, config, r):
+    """Let every seat pay for the pieces lost and arrived that are not handed out yet (R33)."""
+    for seat in range(4):
+        cups = s["lost"][seat] + s["arrived"][seat] - slot["cups"][seat]
+        if cups != 0:
+            gain(slot, r, seat, np.float32(-config["cup_cost"] * cups))
+
+
 @inlined
 def count_drinks(s, slot):
     """Note the pieces lost and arrived since they were last handed out (R33)."""
@@ -369,6 +379,8 @@ def ask(s, slot, config, r, actions):
         shape(slot, config, r, seat, potential(s, r, seat))
     # A new game under SAME_STEP must not touch what the old one paid in this step.
     if not (new and slot["acted"] >= 0):
+        if config["cup_cost"] != 0.0:
+            price_cups(s, slot, config, r)
         pay_actor(slot, r)
         count_drinks(s, slot)
 
@@ -383,6 +395,8 @@ def close_game(s, slot, config, r):
         pay_end(s, slot, r)
     if config["scale"] != 0.0:
         shape_end(s, slot, config, r)
+    if config["cup_cost"] != 0.0:
+        price_cups(s, slot, config, r)
     pay_actor(slot, r)
     count_drinks(s, slot)
     slot["truncated"] = not illegal and s["status"] == TRUNCATED

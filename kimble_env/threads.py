@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 
 from kimble_env.errors import KimbleError
@@ -47,8 +47,8 @@ def slices(count: int, threads: int) -> list[tuple[int, int]]:
 def run_slices(function: Callable[[int, int], object], count: int, threads: int = 1) -> None:
     """Run ``function(start, stop)`` over slices of ``range(count)`` and wait for all of them.
 
-    The last slice runs in the calling thread. Called from inside a slice, it runs in that thread
-    alone, so that slices never wait for each other.
+    The last slice runs in the calling thread. Called from a thread of the pool, all runs in that
+    thread, so that slices never wait for each other.
 
     Args:
         function: called once per slice; should spend its time in kernels.
@@ -69,9 +69,10 @@ def run_slices(function: Callable[[int, int], object], count: int, threads: int 
     try:
         function(*parts[-1])
     finally:
-        wait(futures)
-    for future in futures:
-        future.result()
+        errors = [future.exception() for future in futures]  # waits for each
+    for error in errors:
+        if error is not None:
+            raise error
 
 
 def _run_inside(function: Callable[[int, int], object], start: int, stop: int) -> None:

@@ -97,6 +97,7 @@ from kimble_env.rewards import (
     Shaping,
     check_illegal,
     loss_reward,
+    read_cup_cost,
     read_shaping,
 )
 from kimble_env.rules import Rules, find_rules
@@ -175,7 +176,7 @@ def read_start(text: Any, rules: Rules) -> npt.NDArray[np.void]:
 
 
 def sample_actions(
-    masks: npt.NDArray[np.int8],
+    masks: npt.NDArray[np.int8] | npt.NDArray[np.bool_],
     keys: int | np.random.Generator | npt.NDArray[np.uint64],
     *,
     passing: bool = True,
@@ -185,7 +186,7 @@ def sample_actions(
     """Draw one legal action per game, uniformly, compiled.
 
     Args:
-        masks: int8 [N, A], nonzero for legal actions.
+        masks: int8 or bool [N, A], nonzero for legal actions.
         keys: a whole number 0..2^64 - 1 or a generator, from which one number per game is made
             (equal numbers give equal draws: take another one every step); or uint64 [N].
         passing: draw from the whole mask (the spec ``random:mask``). False: pass only where nothing
@@ -199,11 +200,12 @@ def sample_actions(
     Raises:
         KimbleError: an argument of another type or shape.
     """
-    if not isinstance(masks, np.ndarray) or masks.ndim != 2 or masks.dtype != np.int8:
-        raise KimbleError(f"masks must be an array int8 [N, A], got {_kind(masks)}")
+    types = (np.int8, np.bool_)
+    if not isinstance(masks, np.ndarray) or masks.ndim != 2 or masks.dtype not in types:
+        raise KimbleError(f"masks must be an array int8 or bool [N, A], got {_kind(masks)}")
     if masks.shape[1] > 62:
         raise KimbleError(f"masks have at most 62 actions, got {masks.shape[1]}")
-    count = len(masks)
+    count, masks = len(masks), masks.view(np.int8)
     if isinstance(keys, np.random.Generator):
         numbers = keys.integers(_SEED_LIMIT, dtype=np.uint64, size=1)
     elif isinstance(keys, np.ndarray):
@@ -250,6 +252,7 @@ class KimbleVectorEnv(VectorEnv[Any, Any, Any]):
         illegal: what an illegal action does: ``"raise"`` (IllegalMoveError, nothing has changed),
             ``"lose"`` (the game ends, lost for the one who acted) or ``"noop"`` (asked again).
         shaping: None (off), a scale, or a ``Shaping``.
+        cup_cost: what a piece lost or come home costs its player (see ``kimble_env.rewards``).
         autoreset_mode: one of Gymnasium's modes, or its name.
         threads: slices of games that may be stepped at once.
         copy: True: every step returns new arrays. False: two sets of arrays take turns, so what a
@@ -287,6 +290,7 @@ class KimbleVectorEnv(VectorEnv[Any, Any, Any]):
         ask_forced: bool = False,
         illegal: str = "raise",
         shaping: float | Shaping | None = None,
+        cup_cost: float = 0.0,
         autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
         threads: int = 1,
         copy: bool = True,
@@ -302,6 +306,7 @@ class KimbleVectorEnv(VectorEnv[Any, Any, Any]):
         self.threads = check_threads(threads)
         self.illegal = check_illegal(illegal)
         self.shaping = read_shaping(shaping)
+        self.cup_cost = read_cup_cost(cup_cost)
         self.ask_forced = bool(ask_forced)
         self.autoreset_mode = read_autoreset(autoreset_mode)
         self.copy = bool(copy)
@@ -371,6 +376,7 @@ class KimbleVectorEnv(VectorEnv[Any, Any, Any]):
     def _make_config(self) -> npt.NDArray[np.void]:
         config, rules = np.zeros(1, CONFIG), self.rules
         config["scale"], config["gamma"] = self.shaping.scale, self.shaping.gamma
+        config["cup_cost"] = self.cup_cost
         config["first"] = self.first_game
         config["loss"] = loss_reward(rules)
         config["plays"][0, list(rules.seats)] = 1

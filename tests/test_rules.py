@@ -38,6 +38,7 @@ SOME_VALUE = {
     "three_throws_when": "none_on_track",
     "late": "referee",
     "win_at": "home",
+    "members": "20+5/100",
 }
 """For every option a value that plain Kimble does not have."""
 
@@ -117,7 +118,8 @@ def test_option_acts(option, preset, value, position, script, without, within):
 
 
 def test_every_option_is_shown_to_act():
-    assert {option for option, *_ in EFFECTS} | {"starter"} | OF_THE_LEDGER == set(OPTIONS)
+    elsewhere = {"starter", "members"} | OF_THE_LEDGER  # members: tests/test_members.py
+    assert {option for option, *_ in EFFECTS} | elsewhere == set(OPTIONS)
     assert set(SOME_VALUE) == set(OPTIONS)
 
 
@@ -263,6 +265,15 @@ FAULTS = [
     ("norske", {"two_colours": True}, "two_colours (Kimble and Kombat only)"),
     ("kimble", {"two_colours": True, "players": 3}, "two_colours needs all four seats, got 3"),
     ("kimble", {"two_colours": True, "play_for_places": True}, "two players, one place"),
+    ("norske", {"members": "20x"}, "members must be like 20, 20+5 or 20+5/100 (per mille)"),
+    ("norske", {"members": "1001"}, "members must be like 20"),
+    ("norske", {"members": "1/2/3"}, "members must be like 20"),
+    ("norske", {"members": 20}, "members must be like 20"),
+    (
+        "kimble",
+        {"members": "20", "two_colours": True},
+        "two_colours cannot be combined with members",
+    ),
 ]
 
 

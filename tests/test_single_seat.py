@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import doctest
 import os
 import pickle
 from collections.abc import Callable, Iterator
@@ -423,3 +424,11 @@ def test_a_window_opens_shows_steps_and_closes(monkeypatch: pytest.MonkeyPatch) 
     env.close()
     assert env._window is None
     env.close()
+
+
+def test_the_example_of_the_page_of_the_module_runs() -> None:
+    from kimble_env import single_seat
+
+    results = doctest.testmod(single_seat)
+    assert results.attempted > 4
+    assert results.failed == 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import doctest
 import multiprocessing
 import os
 import pickle
@@ -37,7 +38,7 @@ from kimble_env.lineups import read_chances, read_pool
 from kimble_env.notation import format_position, parse_position
 from kimble_env.observation import observe_batch
 from kimble_env.opponents import WeightAgent, make_agent
-from kimble_env.rewards import Shaping, read_shaping
+from kimble_env.rewards import Shaping, final_rewards_batch, loss_reward, read_shaping
 from kimble_env.rules import Rules, find_rules
 from kimble_env.single_seat import KimbleSingleSeat
 from kimble_env.stepping import ABSENT
@@ -1055,6 +1056,7 @@ def test_the_sampler_depends_on_its_keys_alone() -> None:
     mask = np.ones((500, 34), np.int8)
     one = sample_actions(mask, 8)
     np.testing.assert_array_equal(one, sample_actions(mask, 8, threads=2))
+    np.testing.assert_array_equal(one, sample_actions(mask.astype(bool), 8))
     out = np.empty(500, np.int64)
     assert sample_actions(mask, 8, out=out) is out
     np.testing.assert_array_equal(one, out)
@@ -1273,3 +1275,59 @@ def test_records_of_states_are_of_the_kernel() -> None:
     env = KimbleVectorEnv(2)
     env.reset(seed=1)
     assert env.states().dtype == STATE
+
+
+def test_the_example_of_the_page_of_the_module_runs() -> None:
+    from kimble_env import vector
+
+    results = doctest.testmod(vector)
+    assert results.attempted > 4
+    assert results.failed == 0
+
+
+# ------------------------------------------------------------------------------- rewards of the end
+
+
+@pytest.mark.parametrize(
+    ("rules", "fields", "expected"),
+    [
+        ("kimble", {"winner": 2}, [-1 / 3, -1 / 3, 1, -1 / 3]),
+        ("kimble[two_colours=yes]", {"winner": 3}, [-1, 1, -1, 1]),
+        ("norske", {"winner": 1, "out": [1, 0, 3, 2]}, [-1 / 3, 1, -1 / 3, -1 / 3]),
+        (
+            "norske[play_for_places=yes]",
+            {"winner": 3, "places": [3, 0, 2, 1]},
+            [-1 / 3, -1, 1 / 3, 1],
+        ),
+        # R34: who went out comes last, and the later one before the earlier one.
+        (
+            "norske[play_for_places=yes]",
+            {"winner": 0, "places": [1, 0, 0, 0], "out": [0, 1, 0, 2]},
+            [1, -1, 1 / 3, -1 / 3],
+        ),
+        ("kimble", {"status": 2, "winner": -1}, [0, 0, 0, 0]),
+        ("kimble", {"status": 0, "winner": -1}, [0, 0, 0, 0]),
+    ],
+)
+def test_what_a_finished_game_pays(
+    rules: str, fields: dict[str, Any], expected: list[float]
+) -> None:
+    states, paid = np.zeros(1, STATE), np.full((1, 4), 9, np.float32)
+    states["plays"], states["status"] = 1, 1
+    for name, value in fields.items():
+        states[name] = value
+    final_rewards_batch(states, find_rules(rules).array, paid)
+    np.testing.assert_allclose(paid[0], expected, atol=1e-6)
+
+
+def test_absent_seats_are_paid_nothing_and_places_spread_over_the_players() -> None:
+    states, paid = np.zeros(1, STATE), np.full((1, 4), 9, np.float32)
+    states["plays"], states["status"], states["winner"] = [1, 0, 1, 1], 1, 2
+    final_rewards_batch(states, find_rules("kimble", seats="RYG").array, paid)
+    np.testing.assert_allclose(paid[0], [-0.5, 0, 1, -0.5])
+    states["places"] = [2, 0, 1, 0]
+    rules = find_rules("kimble[play_for_places=yes]", seats="RYG")
+    final_rewards_batch(states, rules.array, paid)
+    np.testing.assert_allclose(paid[0], [0, 0, 1, -1])
+    assert loss_reward(rules) == -1.0
+    assert loss_reward(find_rules("kimble", players=3)) == -0.5

@@ -29,6 +29,9 @@ class PPOConfig:
     epochs: int = _setting(4, "passes over the decisions of an update")
     learning_rate: float = _setting(2e-3, "Adam's step at the start; it falls linearly to a tenth")
     gamma: float = _setting(1.0, "discount per decision; 1 keeps the value a win chance")
+    cup_cost: float = _setting(
+        0.0, "what a piece lost or come home costs: a cup of norske, in units of the win's reward"
+    )
     gae_lambda: float = _setting(0.95, "lambda of generalised advantage estimation")
     clip: float = _setting(0.2, "how far an update may move a probability ratio")
     entropy: float = _setting(0.01, "weight of the entropy bonus")
@@ -97,6 +100,7 @@ _RANGES: dict[str, tuple[float, float]] = {
     "epochs": (1, 1000),
     "learning_rate": (1e-9, 1.0),
     "gamma": (0.0, 1.0),
+    "cup_cost": (-10.0, 10.0),
     "gae_lambda": (0.0, 1.0),
     "clip": (1e-6, 10.0),
     "entropy": (0.0, 10.0),

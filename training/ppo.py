@@ -98,6 +98,7 @@ class Run:
             self.rules,
             opponents=self._pool(())[0],
             seat="rotate",
+            cup_cost=config.cup_cost,
             autoreset_mode="SAME_STEP",
             threads=config.threads,
         )
@@ -171,6 +172,7 @@ class RunCallback(BaseCallback):
         self.started = time.perf_counter()
         self.paused = 0.0
         self._next_snapshot = self._next_evaluation = 0
+        self._time_is_up = False
 
     def _on_training_start(self) -> None:
         config, done = self.run.config, self.model.num_timesteps
@@ -182,7 +184,7 @@ class RunCallback(BaseCallback):
     def _on_step(self) -> bool:
         if self.n_calls % 8 == 0:
             self._show()
-        return True
+        return not self._time_is_up
 
     def _show(self) -> None:
         share = self.run.last_share
@@ -205,9 +207,8 @@ class RunCallback(BaseCallback):
 
     def _on_rollout_end(self) -> None:
         minutes = self.run.config.minutes
-        if minutes and self.learning_seconds() >= 60 * minutes:
-            # SB3 stops when the number of decisions is reached: so it is now.
-            self.model._total_timesteps = self.model.num_timesteps
+        # The update of this rollout is still made; the first step of the next one ends learning.
+        self._time_is_up = bool(minutes) and self.learning_seconds() >= 60 * minutes
 
     def learning_seconds(self) -> float:
         """Seconds since the start, evaluations left out."""

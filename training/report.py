@@ -8,12 +8,15 @@ from __future__ import annotations
 import html
 import io
 import json
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from evaluation import MatchResult
 from training.ppo import write_atomically
+
+HEADER = ("agent", "against", "wins %", "95 % interval", "games", "cut off %")
 
 STYLE = """
 :root { color-scheme: light dark; --ink: #1c2430; --soft: #5b6675; --line: #d8dee6; --paper: #fff; }
@@ -78,19 +81,20 @@ def curve_svg(rows: Sequence[dict[str, Any]], par: float) -> str:
     return svg[svg.index("<svg") :]
 
 
-def result_rows(results: Sequence[MatchResult]) -> list[tuple[str, str, str, str, str]]:
-    """Return a table of the first agent of each match: who, against, wins, interval, games."""
+def result_rows(results: Sequence[MatchResult]) -> list[tuple[str, ...]]:
+    """Return a row per match for its first agent: the columns of HEADER."""
     rows = []
     for result in results:
         low, high = result.wilson(0)
-        others = sorted({name.split("#")[0].strip() for name in result.agents[1:]})
+        others = sorted({re.sub(r" \(\d+\)$", "", name) for name in result.agents[1:]})
         rows.append(
             (
                 result.agents[0],
                 f"{len(result.agents) - 1} × {', '.join(others)}",
                 f"{100 * result.share(0):.1f}",
                 f"{100 * low:.1f} to {100 * high:.1f}",
-                f"{result.games:,} ({100 * result.truncated / result.games:.1f} % cut off)",
+                f"{result.games:,}",
+                f"{100 * result.truncated / result.games:.2f}",
             )
         )
     return rows

@@ -25,11 +25,10 @@ from kimble_env.render import svg, text
 from training.config import PPOConfig
 from training.ppo import train
 from training.progress import clock
-from training.report import curve_svg, read_curve, result_rows, table_html, write_page
+from training.report import HEADER, curve_svg, read_curve, result_rows, table_html, write_page
 
 BASELINES = ("cautious", "capture", "runner", "mixed")
 RULE_SETS = ("kimble", "kombat", "norske")
-HEADER = ("agent", "against", "wins %", "95 % interval", "games")
 
 
 def judge_baselines(games: int) -> list[MatchResult]:

@@ -175,8 +175,8 @@ class KimbleVecEnv(VecEnv):
     ) -> list[Any]:
         """Call a method once per game asked for.
 
-        ``action_masks()`` gives bool [A] and ``position()`` a text per game. ``set_opponents(pool)``
-        is of the whole batch: it is called once, and every game is told the same.
+        ``action_masks()`` gives bool [A] and ``position()`` a text per game. ``set_opponents`` is
+        of the whole batch: it is called once, and every game is answered the same.
 
         Raises:
             AttributeError: another method.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
@@ -18,11 +18,9 @@ SLOTS = 4  # moves of one face: every piece has at most one
 NO_FIELD = 63
 SMALL_LAYER = 100_000  # cells below which a second thread costs more than it brings
 CHUNKS_PER_THREAD = 8
-TOLLS = ((0.025, 1e-3), (0.0025, 1e-4), (0.00025, 1e-5))
-"""Where endless play counts 1/2: half the chance that a pass by choice ends the game as a draw, and
-the change of a sweep at which the next toll takes over; at last there is none."""
 
 Blocks = Callable[[int, int], tuple[npt.NDArray[Any], npt.NDArray[Any]]]
+Tolls = Sequence[tuple[float, float]]
 Report = Callable[[int, float, int], None]
 
 
@@ -158,13 +156,14 @@ class Layer:
 
     def solve(
         self, tolerance: float, most_sweeps: int, pool: ThreadPoolExecutor | None, threads: int,
-        report: Report | None = None, drawn: bool = True,
+        report: Report | None = None, tolls: Tolls = (),
     ) -> LayerResult:
         """Sweep until no value changes by more than ``tolerance``.
 
         Args:
-            drawn: endless play counts 1/2: where passing is allowed the first sweeps go through
-                ``TOLLS``, so that values settle before stalling is free.
+            tolls: pairs (toll, change): the first sweeps take half the chance that a pass by choice
+                ends the game as a draw from here, each until a sweep changes no value by more than
+                its ``change``; the last sweeps take none.
 
         Raises:
             RuntimeError: that was not reached within ``most_sweeps``.
@@ -172,15 +171,15 @@ class Layer:
         began = time.monotonic()
         sweep = kernels.sweep_battles if self.a.rules.battles else kernels.sweep_plain
         arguments = self._arguments()
-        tolls = list(TOLLS) if self.a.rules.pass_allowed and drawn else []
+        ahead = list(tolls)
         for count in range(1, most_sweeps + 1):
-            toll = tolls[0][0] if tolls else 0.0
+            toll = ahead[0][0] if ahead else 0.0
             change = self._sweep(sweep, (*arguments, toll), pool, threads, report, count)
             if report is not None:
                 report(count, change, 0)
-            if tolls and change <= max(tolls[0][1], tolerance):
-                tolls.pop(0)
-            elif not tolls and change <= tolerance:
+            if ahead and change <= max(ahead[0][1], tolerance):
+                ahead.pop(0)
+            elif not ahead and change <= tolerance:
                 return LayerResult(count, change, time.monotonic() - began)
         raise RuntimeError(
             f"layer {self.slot_a}, {self.slot_b}: values still change by {change:.3g} after "

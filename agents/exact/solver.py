@@ -6,7 +6,10 @@ advanced down, each by sweeps (``layers.py``) until nothing changes by more than
 Modes:
     value: all values start from 1/2; endless play, possible where passing is allowed, then counts
         1/2 to each seat. Two seats opposite each other have the same table, so one of (S, T) and
-        (T, S) is solved and the other is its transpose.
+        (T, S) is solved and the other is its transpose. Where both seats would rather pass than
+        move, any value in a range would satisfy the equations, and what the first sweeps happen to
+        find there would stay. So the first sweeps charge a pass by choice with a small chance of
+        ending the game as a draw (``tolls``), which leaves one solution only, and take it back.
     bracket: seat a starts from 0 and seat b from 1: endless play counts as lost for seat a. The
         table of seat a is then the lower value of the seat about to throw, and that of seat b the
         upper. All pairs of masks are solved.
@@ -30,7 +33,7 @@ import numpy.typing as npt
 from agents.exact.blockfile import check_blocks, map_blocks, read_header, write_blocks
 from agents.exact.encoding import Encoding
 from agents.exact.errors import TableError
-from agents.exact.layers import Layer
+from agents.exact.layers import Layer, Tolls
 from agents.exact.transitions import SeatMoves
 from kimble_env.rules import Rules, find_rules
 
@@ -38,6 +41,7 @@ Say = Callable[[str], None]
 START = {"value": (0.5, 0.5), "bracket": (0.0, 1.0)}
 MOST_SWEEPS = 20_000
 DEFAULT_TOLERANCE = {1: 1e-12, 2: 1e-11, 3: 1e-8, 4: 1e-6}
+TOLLS: Tolls = ((0.05, 1e-2), (0.005, 1e-3))
 ENCODING = "masks x colex ranks, 1"
 
 
@@ -70,6 +74,7 @@ class Solver:
         tolerance: largest change of a value in the last sweep of each layer (default by pieces).
         threads: sweeps that run at once; the result depends on it only within the tolerance.
         folder: for checkpoints; without one the layers stay in memory.
+        tolls: with passing allowed and mode "value", see ``Layer.solve`` and the module's page.
         save_seconds: how often a long layer is saved before it is done.
         say: called with a line of progress.
 
@@ -82,6 +87,7 @@ class Solver:
     tolerance: float | None = None
     threads: int = 1
     folder: Path | None = None
+    tolls: Tolls = TOLLS
     save_seconds: float = 1200.0
     say: Say | None = None
     statistics: Statistics = field(default_factory=Statistics)
@@ -116,6 +122,7 @@ class Solver:
             "encoding": ENCODING,
             "mode": self.mode,
             "tolerance": self.tolerance,
+            "tolls": [list(pair) for pair in self.tolls],
             "dtype": self.dtype.name,
         }
 
@@ -214,7 +221,7 @@ class Solver:
 
         result = layer.solve(
             float(self.tolerance or 0), MOST_SWEEPS, pool, self.threads, report,
-            self.mode == "value",
+            self.tolls if self.rules.pass_allowed and self.mode == "value" else (),
         )
         self._save(layer, result.sweeps, True)
         statistics = self.statistics
