@@ -1,4 +1,4 @@
-"""How kimble_env compiles: lazily, cached on disk, in a folder named by a hash of all jitted sources.
+"""How kimble_env compiles: lazily, cached on disk in a folder named by a hash of its sources.
 
 numba's own cache notices a change in the file of a function but not in the files of the functions
 it calls, so a cache shared by several source files goes stale. Here every jitted module of this

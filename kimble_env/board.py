@@ -94,7 +94,7 @@ class Board:
 
     @property
     def actions(self) -> int:
-        """Number of action codes: enter, one per progress 0..stretch_last, pass (34 on kimble28)."""
+        """Number of action codes: enter, each progress 0..stretch_last, pass (34 on kimble28)."""
         return self.stretch_last + 3
 
     @property

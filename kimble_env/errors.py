@@ -1,4 +1,4 @@
-"""The errors that kimble_env raises on purpose. Each says what is wrong, where, and what was expected."""
+"""The errors that kimble_env raises: each says what is wrong, where, and what was expected."""
 
 from __future__ import annotations
 

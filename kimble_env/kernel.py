@@ -212,7 +212,7 @@ def nth_bit(bits, n):
     return lowest_bit(bits)
 
 
-# ------------------------------------------------------------------------------------ where pieces are
+# -------------------------------------------------------------------------------- where pieces are
 
 
 @inlined
@@ -282,7 +282,7 @@ def throws_of_turn(s, r, seat):
     return r[R_EMPTY_THROWS]
 
 
-# ---------------------------------------------------------------------------------------- legal moves
+# ------------------------------------------------------------------------------------- legal moves
 
 
 @njit
@@ -405,7 +405,7 @@ def battle_odds(s, r, margin):
     return win, tie, 1.0 - win - tie
 
 
-# ------------------------------------------------------------------------------ what a move would do
+# ---------------------------------------------------------------------------- what a move would do
 
 
 @inlined
@@ -490,7 +490,7 @@ def units_that_hit(s, r, seat, progress):
     return n
 
 
-# ------------------------------------------------------------------------------------- making a move
+# ----------------------------------------------------------------------------------- making a move
 
 
 @njit
@@ -610,7 +610,7 @@ def make_move(s, r, action, attack_die, defence_die):
         lose_unit(s, r, other, q, LOST_CAPTURED, seat)  # R14, R26
 
 
-# -------------------------------------------------------------------------------- turns and the end
+# ------------------------------------------------------------------------------- turns and the end
 
 
 @njit
@@ -656,7 +656,7 @@ def first_place(s):
 
 @njit
 def close_if_won(s, r, seat):
-    """After ``seat`` finished or went out: end the game if it is decided; tell whether (R6, R34)."""
+    """After ``seat`` finished or went out: end the game if decided; tell whether (R6, R34)."""
     if s["places"][seat] != 0:
         if r[R_TWO_COLOURS] != 0:
             if s["places"][(seat + 2) & 3] != 0:  # R17
@@ -730,7 +730,8 @@ def throw(s, r, die):
     seat = acting(s)
     s["event_count"] = 0
     if die == 0:
-        die = next_face(r, int(s["face"]), draw(s["seed"], THROW_STREAM + seat, s["throw_count"][seat]))
+        u = draw(s["seed"], THROW_STREAM + seat, s["throw_count"][seat])
+        die = next_face(r, int(s["face"]), u)
     s["throw_count"][seat] += np.uint32(1)
     show_face(s, r, die)
     s["die"] = die
@@ -802,7 +803,7 @@ def send_out(s, r, seat):
         end_throw(s, r, False)
 
 
-# ------------------------------------------------------------------------------- members and cups
+# -------------------------------------------------------------------------------- members and cups
 #
 # The option ``members``: what the referee's ledger (section 7) does to the board, without time. A
 # member fails a cup with a chance that may grow with the cups he has drunk; he is then out of the
@@ -864,11 +865,11 @@ def drink_events(s, r):
         settle_finish(s, r, acting(s))
 
 
-# ------------------------------------------------------------------------- on to the next choice
+# --------------------------------------------------------------------------- on to the next choice
 
 LOG_COLUMNS = 14
-"""Columns of a log of throws (int8): seat, die, action (-1 none), battle dice (2, 0 none), number of
-events, then kind, seat, count, by of two events."""
+"""Columns of a log of throws (int8): seat, die, action (-1 none), battle dice (2, 0 none), number
+of events, then kind, seat, count, by of two events."""
 
 
 @njit
@@ -892,7 +893,7 @@ def advance(s, r, ask_forced, log, n):
     """Throw on until a seat has a choice or the game ends.
 
     Forced throws (no legal move, or one legal action) are played through and logged, from row n of
-    ``log`` on; a log of no rows keeps nothing. With ``ask_forced`` one legal action is a choice too.
+    ``log`` on; a log of no rows keeps nothing. With ``ask_forced`` one legal action is also a choice.
 
     Returns:
         The legal actions as bits (0: the game has ended), and the number of rows of the log.
@@ -909,7 +910,7 @@ def advance(s, r, ask_forced, log, n):
     return 0, n
 
 
-# ----------------------------------------------------------------------------------- starting a game
+# --------------------------------------------------------------------------------- starting a game
 
 
 @njit
@@ -1168,7 +1169,7 @@ def describe_faults(faults: int) -> list[str]:
 
 @njit
 def random_action(s, r, actions, u):
-    """Choose uniformly among the legal moves other than pass; pass only if nothing else is legal."""
+    """Choose uniformly among the legal moves other than pass; pass if nothing else is legal."""
     moves = actions & ~(1 << r[R_PASS])
     if moves == 0:
         return r[R_PASS]
@@ -1203,7 +1204,7 @@ def play_random(s, r, max_plies):
             play(s, r, action, 0, 0)
 
 
-# ----------------------------------------------------------------- batches: the functions for Python
+# --------------------------------------------------------------- batches: the functions for Python
 
 
 @njit
