@@ -893,7 +893,7 @@ def advance(s, r, ask_forced, log, n):
     """Throw on until a seat has a choice or the game ends.
 
     Forced throws (no legal move, or one legal action) are played through and logged, from row n of
-    ``log`` on; a log of no rows keeps nothing. With ``ask_forced`` one legal action is also a choice.
+    ``log`` on; a log of no rows keeps nothing. ``ask_forced`` makes one legal action a choice too.
 
     Returns:
         The legal actions as bits (0: the game has ended), and the number of rows of the log.
