@@ -11,8 +11,8 @@ TORCH   ?=
 
 # Tests of the rules that must also pass without the compiler (NUMBA_DISABLE_JIT=1). Keep it to
 # files that finish in a minute or two as plain Python.
-RULE_TESTS := tests/test_worked_cases.py tests/test_board.py tests/test_rules.py \
-              tests/test_notation.py
+RULE_TESTS := $(addprefix tests/test_,$(addsuffix .py,board rules worked_cases notation game \
+              differential properties golden perft))
 
 # Many small arrays and small networks: threads inside numpy and torch only get in each other's
 # way. The engine spreads games over threads by itself (see training and evaluation options).

@@ -837,19 +837,27 @@ def cups_tried(s, seat):
 
 
 @njit
+def empty_cup(s, r, seat, member):
+    """Let a member try one cup; tell whether he has emptied it, else he is out (L3)."""
+    u = draw(s["seed"], MEMBER_STREAM + seat, cups_tried(s, seat))
+    if below(u, 1000) < failure_chance(s, r, seat, member):
+        s["unable"][seat] |= 1 << member
+        return False
+    s["drunk"][seat, member] += np.uint16(1)
+    return True
+
+
+@njit
 def drink(s, r, seat, cups):
     """Let a team drink a battery of cups; tell whether somebody could (L1-L3)."""
     member = choose_drinker(s, r, seat)
     while cups > 0:
         if member < 0:
             return False
-        u = draw(s["seed"], MEMBER_STREAM + seat, cups_tried(s, seat))
-        if below(u, 1000) < failure_chance(s, r, seat, member):
-            s["unable"][seat] |= 1 << member
-            member = choose_drinker(s, r, seat)
-        else:
-            s["drunk"][seat, member] += np.uint16(1)
+        if empty_cup(s, r, seat, member):
             cups -= 1
+        else:
+            member = choose_drinker(s, r, seat)
     return True
 
 
@@ -1311,6 +1319,18 @@ def legal_one(states, r):
     """Return the legal actions of states[0] for the die thrown, as bits (0 before a throw)."""
     die = int(states[0]["die"])
     return legal_actions(states[0], r, die) if die != 0 else 0
+
+
+@njit
+def try_cup(states, r, seat, member):
+    """Let a member try one cup in the game states[0]; tell whether he has emptied it."""
+    return empty_cup(states[0], r, seat, member)
+
+
+@njit
+def log_one(states, log, row):
+    """Write the last throw of the game states[0] to a row of a log int8 [rows, LOG_COLUMNS]."""
+    log_throw(states[0], log, row)
 
 
 @wrapping

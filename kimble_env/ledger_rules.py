@@ -650,6 +650,8 @@ class Step:
             self._do(given["do"], given.get("seat"), given.get("member"))
         if "put" in given:
             logged["put"] = self._put(given["put"])
+        if "back_to" in given:
+            self._pass_time()
         faults = state_faults(self.state)
         if faults:
             raise RulingError("ruling", "it leads to a ledger that cannot be: " + "; ".join(faults))
@@ -662,7 +664,7 @@ class Step:
             raise RulingError("ruling", f"back_to must lie in 1..{count}, got {entries!r}")
         self.then.clear()
         self.state = self.states[number - 1].copy()
-        self._pass_time()
+        self.state.now = self.t
 
     def _put(self, put: Any) -> dict[str, Any]:
         """Set values by their paths; return them as JSON data."""

@@ -133,6 +133,11 @@ class Referee:
         return tuple(json.loads(json.dumps(entry)) for entry in self._log)
 
     @property
+    def history(self) -> tuple[State, ...]:
+        """Copies of the ledger after each entry of the log, the beginning first."""
+        return tuple(state.copy() for state in self._states)
+
+    @property
     def last_entry(self) -> dict[str, Any]:
         """The last entry of the log."""
         entry: dict[str, Any] = json.loads(json.dumps(self._log[-1]))
@@ -307,7 +312,8 @@ class Referee:
                 ``{"teams/R/members/0/stay_until": 500, "obligations/0/left": 2}``. Anything but
                 the time can be set; the result must be a ledger that can be.
             back_to: return to the ledger as it was after this many entries of the log (1: the
-                beginning). The time goes on and the log keeps everything.
+                beginning). The time goes on and the log keeps everything. ``do`` and ``put`` come
+                next, and only then what happens by itself: a cup held to be late can so be drunk.
             position: the position text that the board is set to; the board's business, only
                 logged here.
 

@@ -680,7 +680,7 @@ def progress(observation: Any, rules: Any) -> list[float]:
 
 # ---------------------------------------------------------------------------------- illegal actions
 
-MALFORMED: list[Any] = [None, 1.0, float("nan"), "3", [3], np.array([1, 2]), object()]
+MALFORMED: list[Any] = [None, 1.0, float("nan"), "3", [3], np.array([1, 2]), {}]
 ILLEGAL: list[Any] = [-1, 34, 10**30, -(10**30), np.int16(32)]
 
 

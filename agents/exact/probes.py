@@ -86,7 +86,9 @@ def probe_landings(s, r, seat, other, ring, hits, outcomes):
 
 
 @fast
-def probe_moves(s, r, seat, other, ring, slots, ranks, hits, configs, targets, fields, losers, flags):
+def probe_moves(
+    s, r, seat, other, ring, slots, ranks, hits, configs, targets, fields, losers, flags, codes
+):
     """Learn all moves of one seat from configurations of one mask by throwing and playing them.
 
     Args:
@@ -95,6 +97,7 @@ def probe_moves(s, r, seat, other, ring, slots, ranks, hits, configs, targets, f
             finished. Unused entries are -9.
         fields: int8 [N, 6, pieces], the progress of ``other`` that is hit where it stands, or -1.
         losers: int32 [N, 6, pieces], own rank after a lost battle on that field, or -1.
+        codes: int8 [N, 6, pieces], the action code of each move, or -1.
         flags: int8 [N, 6], bit 0: no move at all, bit 1: pass is legal.
 
     Returns:
@@ -124,6 +127,7 @@ def probe_moves(s, r, seat, other, ring, slots, ranks, hits, configs, targets, f
                     odd += s["seat"] != next_seat or not same_pieces(s, seat, configs[i])
                     continue
                 mask, rank = rank_of(s["pieces"][seat], ring, ranks)
+                codes[i, die - 1, n] = action
                 targets[i, die - 1, n, 0] = slots[mask]
                 targets[i, die - 1, n, 1] = rank
                 odd += (slots[mask] < 0) != (s["status"] != 0)

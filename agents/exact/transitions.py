@@ -58,6 +58,7 @@ class Moves:
     fields: npt.NDArray[np.int8]
     losers: npt.NDArray[np.int32]
     flags: npt.NDArray[np.int8]
+    codes: npt.NDArray[np.int8]
     own_fields: npt.NDArray[np.int8]
     minus: npt.NDArray[np.int32]
 
@@ -109,12 +110,14 @@ class SeatMoves:
             np.full(shape, -1, np.int8),
             np.full(shape, -1, np.int32),
             np.zeros((count, 6), np.int8),
+            np.full(shape, -1, np.int8),
             np.full((count, pieces), -1, np.int8),
             np.full((count, pieces), -1, np.int32),
         )
         odd = probes.probe_moves(
             self.state, self._array, self.seat, self.other, code.ring, code.slot, code.ranks,
             self.hits, configs, table.targets, table.fields, table.losers, table.flags,
+            table.codes,
         )
         if odd:
             raise RulesError(

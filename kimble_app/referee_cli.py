@@ -1,0 +1,249 @@
+"""``kimble referee``: a match of Norske Kimble refereed in the terminal, from throw to protocol.
+
+The screen is drawn anew after every key and every second. What the keys mean is in
+``referee_desk``, how the match is kept in ``match_file``, the page at the end in ``protocol``.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from kimble_app.match_file import MatchFile, read_match
+from kimble_app.protocol import protocol_page
+from kimble_app.referee_desk import Desk
+from kimble_env.board import SEAT_NAMES
+from kimble_env.errors import KimbleError
+from kimble_env.ledger import DRINKS
+from kimble_env.refereed import RefereedGame
+from kimble_env.rules import DEFAULT_SEATS, find_rules
+
+ARROWS = {"A": "up", "B": "down"}
+CONTROLS = {"\r": "enter", "\n": "enter", "\x7f": "back", "\b": "back", "\x03": "stop"}
+
+
+def read_team(text: str, seat: int) -> list[tuple[str, str]]:
+    """Return the members of ``"Aino:vichy, Eero:long drink"``; a drink left out is vichy.
+
+    Raises:
+        KimbleError: not two members, or an unknown drink.
+    """
+    parts = [part.strip() for part in text.split(",")]
+    if len(parts) != 2 or not all(parts):
+        raise KimbleError(
+            f"team {SEAT_NAMES[seat]}: expected two members such as 'Aino:vichy, Eero:beer', "
+            f"got {text!r}"
+        )
+    members = []
+    for part in parts:
+        name, _, drink = (word.strip() for word in part.partition(":"))
+        drink = drink or "vichy"
+        if drink not in DRINKS or not name:
+            raise KimbleError(
+                f"team {SEAT_NAMES[seat]}: a member is NAME:DRINK with a drink of "
+                f"{', '.join(DRINKS)}; got {part!r}"
+            )
+        members.append((name, drink))
+    return members
+
+
+def write_protocol(path: Path, game: RefereedGame, begun: float) -> Path:
+    """Write the protocol page of a match; return its path."""
+    new = path.with_name(path.name + ".new")
+    new.write_text(protocol_page(game, begun), encoding="utf-8")
+    os.replace(new, path)
+    return path
+
+
+def begin_match(
+    path: Path,
+    rules: str,
+    players: int | None,
+    teams: dict[int, str],
+    starter: str | None,
+    cups: str,
+    seed: int | None,
+) -> MatchFile:
+    """Begin a match in a new file.
+
+    Raises:
+        KimbleError: settings that cannot be, or a file that exists already.
+    """
+    found = find_rules(rules)
+    seats = DEFAULT_SEATS.get(4 if players is None else players)
+    if seats is None:
+        raise KimbleError(f"players must be 2, 3 or 4, got {players}")
+    if len(teams) == players:
+        seats = tuple(sorted(teams))  # the colours that are named, whichever they are
+    options: dict[str, Any] = {"seats": seats}
+    if starter is not None:
+        options["starter"] = starter.strip()[:1].upper()
+    members = {seat: read_team(text, seat) for seat, text in teams.items()}
+    game = RefereedGame(found, seed=seed, teams=members, cups=cups, **options)
+    return MatchFile.create(path, game, time.time())
+
+
+def referee(
+    path: Path,
+    *,
+    rules: str,
+    players: int | None,
+    teams: dict[int, str],
+    starter: str | None,
+    cups: str,
+    seed: int | None,
+    protocol: bool,
+    out: Path | None,
+) -> None:
+    """Referee a match in the terminal, or write its protocol.
+
+    Raises:
+        KimbleError: files or settings that cannot be used, or no terminal.
+    """
+    page = out or path.with_suffix(".html")
+    if protocol:
+        game, begun = read_match(path)
+        print(f"protocol: {write_protocol(page, game, begun)}")
+        return
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise KimbleError("refereeing needs a terminal; --protocol writes the page without one")
+    if path.exists():
+        file = MatchFile.open(path)
+    else:
+        file = begin_match(path, rules, players, teams, starter, cups, seed)
+    with file:
+        _warm_up()
+        _run(file, page)
+    game = file.game
+    print(f"log: {path}   protocol: {write_protocol(page, game, file.begun)}")
+    print(game.to_text() if game.result is None else str(game.result))
+
+
+def _warm_up() -> None:
+    """Let the engine compile while nothing is at stake (once, it is kept on the disk)."""
+    game = RefereedGame.from_text("norske R30,Hx3/B1/Y-/G- R 2 1", time=0)
+    game.play("30-H")
+    game.referee.ruling(0, "warming up", do="team_out", seat="B")
+    game.referee.ruling(0, "warming up", do="drop", seat="R")
+    RefereedGame("norske", seed=1).throw()
+
+
+def _run(file: MatchFile, page: Path) -> None:
+    """Draw, read keys and let clocks run until the referee stops."""
+    offset, since = time.time() - file.begun, time.monotonic()
+    offset = max(offset, file.game.referee.now)  # the clock of the day may have been set back
+
+    def exact() -> float:
+        return offset + time.monotonic() - since
+
+    desk = Desk(
+        file.game, exact, file.save, lambda: str(write_protocol(page, file.game, file.begun))
+    )
+    if file.dropped:
+        desk.messages.append(("0", "resumed; a last line that a crash had cut short was dropped"))
+    with _screen(), _keyboard() as keys:
+        while not desk.done:
+            height = shutil.get_terminal_size().lines
+            _draw(desk.lines(height), desk.bell)
+            desk.bell = False
+            wait = 1.0 - exact() % 1.0 + 0.01
+            for key in keys.read(min(wait, 0.25)):
+                desk.press(key)
+            if desk.prompt is None:
+                desk.tick()
+
+
+def _draw(lines: list[str], bell: bool) -> None:
+    text = "\x1b[H" + "".join(f"{line}\x1b[K\r\n" for line in lines[:-1])
+    text += f"{lines[-1]}\x1b[K\x1b[J" + ("\a" if bell else "")
+    sys.stdout.write(text)
+    sys.stdout.flush()
+
+
+@contextmanager
+def _screen() -> Iterator[None]:
+    """Use the terminal's other screen, without a cursor, and give the first one back."""
+    sys.stdout.write("\x1b[?1049h\x1b[?25l\x1b[2J")
+    try:
+        yield
+    finally:
+        sys.stdout.write("\x1b[?25h\x1b[?1049l")
+        sys.stdout.flush()
+
+
+def split_keys(text: str) -> list[str]:
+    """Return the keys in what a terminal sent: characters, and names for the others."""
+    keys, at = [], 0
+    while at < len(text):
+        if text[at] == "\x1b":
+            if text[at + 1 : at + 2] in ("[", "O"):
+                end = at + 2
+                while end < len(text) and not text[end].isalpha() and text[end] != "~":
+                    end += 1
+                keys.append(ARROWS.get(text[end : end + 1], "unknown"))
+                at = end + 1
+                continue
+            keys.append("escape")
+        else:
+            keys.append(CONTROLS.get(text[at], text[at]))
+        at += 1
+    return keys
+
+
+class _PosixKeys:
+    """Keys as they are pressed, on systems with termios."""
+
+    def read(self, wait: float) -> list[str]:
+        import select
+
+        ready, _, _ = select.select([sys.stdin], [], [], wait)
+        if not ready:
+            return []
+        data = os.read(sys.stdin.fileno(), 4096)
+        if not data:
+            return ["stop"]  # the terminal is gone
+        return split_keys(data.decode(errors="replace"))
+
+
+class _WindowsKeys:
+    """Keys as they are pressed, on Windows."""
+
+    def read(self, wait: float) -> list[str]:
+        import msvcrt
+
+        end = time.monotonic() + wait
+        while not msvcrt.kbhit():  # type: ignore[attr-defined, unused-ignore]
+            if time.monotonic() > end:
+                return []
+            time.sleep(0.02)
+        key = msvcrt.getwch()  # type: ignore[attr-defined, unused-ignore]
+        if key in ("\x00", "\xe0"):
+            code = msvcrt.getwch()  # type: ignore[attr-defined, unused-ignore]
+            return [{"H": "up", "P": "down"}.get(code, "unknown")]
+        return split_keys(key)
+
+
+@contextmanager
+def _keyboard() -> Iterator[Any]:
+    """Read single keys; the terminal is given back as it was."""
+    try:
+        import termios
+        import tty
+    except ImportError:
+        yield _WindowsKeys()
+        return
+    before = termios.tcgetattr(sys.stdin)
+    try:
+        tty.setcbreak(sys.stdin)
+        mode = termios.tcgetattr(sys.stdin)
+        mode[3] &= ~termios.ISIG  # Ctrl-C is a key here: it stops, also while something is typed
+        termios.tcsetattr(sys.stdin, termios.TCSADRAIN, mode)
+        yield _PosixKeys()
+    finally:
+        termios.tcsetattr(sys.stdin, termios.TCSADRAIN, before)
