@@ -88,7 +88,7 @@ def _result(game: RefereedGame, begun: float) -> str:
     cups = sum(team.drunk for team in state.teams.values())
     lines = [
         f"<p><b>{text}</b></p>",
-        f"<p>Begun {day}, {minutes(state.now)} long, {game.plies} throws, {cups} cups of 33 cl.",
+        f"<p>Begun {day}, {minutes(state.now)} long, {game.plies} throws, cups of 33 cl: {cups}.",
         f"Rules: <code>{html.escape(str(game.rules))}</code>. Cups {_cup_check(state)}.",
         f"{_starter(game)}</p>",
     ]

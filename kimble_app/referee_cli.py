@@ -113,12 +113,12 @@ def referee(
         return
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise KimbleError("refereeing needs a terminal; --protocol writes the page without one")
+    _warm_up()
     if path.exists():
         file = MatchFile.open(path)
     else:
         file = begin_match(path, rules, players, teams, starter, cups, seed)
     with file:
-        _warm_up()
         _run(file, page)
     game = file.game
     print(f"log: {path}   protocol: {write_protocol(page, game, file.begun)}")
@@ -145,6 +145,9 @@ def _run(file: MatchFile, page: Path) -> None:
     desk = Desk(
         file.game, exact, file.save, lambda: str(write_protocol(page, file.game, file.begun))
     )
+    begun = SEAT_NAMES[file.game.log[0]["start"]["seat"]]
+    agreed = "drawn by lot" if file.game.rules.starter == "random" else "as agreed"
+    desk.messages.append(("0", f"{begun} begins, {agreed}"))  # R8
     if file.dropped:
         desk.messages.append(("0", "resumed; a last line that a crash had cut short was dropped"))
     with _screen(), _keyboard() as keys:

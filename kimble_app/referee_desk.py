@@ -454,7 +454,8 @@ class Desk:
                 stay = f"stays {minutes(member.stay_until - t)}"
             opened = f"{member.opened} open" if member.opened else ""
             row = f"{mark} {SEAT_NAMES[seat]:7}{member.name:14.14}{member.drink:11}{where:5}"
-            row += f"{member.drunk:3d} cups  {stay:12}{opened:7}{team.status if i == 0 else ''}"
+            cups = "cup " if member.drunk == 1 else "cups"
+            row += f"{member.drunk:3d} {cups}  {stay:12}{opened:7}{team.status if i == 0 else ''}"
             style = (
                 REVERSED if number == self.cursor else FAINT if where == "out" else COLOURS[seat]
             )

@@ -30,11 +30,14 @@ if TYPE_CHECKING:
     from kimble_env.game import Event as Event
     from kimble_env.game import Game as Game
     from kimble_env.game import Move as Move
+    from kimble_env.ledger import LedgerError as LedgerError
     from kimble_env.notation import GameRecord as GameRecord
     from kimble_env.notation import Result as Result
     from kimble_env.notation import read_record as read_record
     from kimble_env.notation import write_record as write_record
     from kimble_env.opponents import make_agent as make_agent
+    from kimble_env.referee import Referee as Referee
+    from kimble_env.refereed import RefereedGame as RefereedGame
     from kimble_env.rules import PRESETS as PRESETS
     from kimble_env.rules import Rules as Rules
     from kimble_env.rules import find_rules as find_rules
@@ -55,7 +58,10 @@ _HOMES = {
     ),
     "game": ("Event", "Game", "Move"),
     "notation": ("GameRecord", "Result", "read_record", "write_record"),
+    "ledger": ("LedgerError",),
     "opponents": ("make_agent",),
+    "refereed": ("RefereedGame",),
+    "referee": ("Referee",),
     "rules": ("PRESETS", "Rules", "find_rules"),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}

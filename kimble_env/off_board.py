@@ -198,7 +198,7 @@ class off_board_env(ordered_env):
                 return 3 << self._board_actions + GOES_ON
             if states["throws"][0] == 0:  # all home, and drunk (L6)
                 seat = np.array([states["seat"][0]], np.int8)
-                kernel.settle_finish_batch(states, r, seat)
+                kernel.settle_finish_batch(states[:1], r, seat)
                 continue
             actions = kernel.legal_one(states, r)
             if not actions:
@@ -260,7 +260,7 @@ class off_board_env(ordered_env):
         """The team is out of the game (R34)."""
         self._stage, self._left = BOARD, 0
         seat = np.array([self._asked], np.int8)
-        kernel.remove_seat_batch(self._states, self._rules_array, seat)
+        kernel.remove_seat_batch(self._states[:1], self._rules_array, seat)
 
     # ------------------------------------------------------------------------- illegal and the end
 

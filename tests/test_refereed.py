@@ -6,7 +6,9 @@ import copy
 import json
 import pickle
 import random
+import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -495,6 +497,17 @@ def test_holding_the_win_and_giving_it_at_once_changes_nothing_over_50000_plies(
         plain[running], held[running] = a, b
         plies += len(running)
     assert round_ > 1, "no game came to its end"
+
+
+def test_the_examples_of_the_referees_page_run(capsys: pytest.CaptureFixture[str]) -> None:
+    page = (Path(__file__).resolve().parent.parent / "docs" / "referee.md").read_text("utf-8")
+    blocks = re.findall(r"^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    assert len(blocks) == 2
+    for block in blocks:
+        exec(compile(block, "docs/referee.md", "exec"), {"__name__": "page"})
+    said = capsys.readouterr().out
+    assert "no throw yet: blue owes 1 cup (hit): choose who drinks" in said
+    assert "blue, B1: the cup is empty after 38 s" in said
 
 
 def _choose(bits: int, rng: np.random.Generator) -> int:

@@ -25,9 +25,9 @@ class PPOConfig:
     seed: int = _setting(1, "seed of dice, opponents, weights and minibatches")
     envs: int = _setting(512, "games played at once")
     steps: int = _setting(32, "decisions per game between two updates")
-    batch: int = _setting(4096, "decisions per minibatch")
-    epochs: int = _setting(4, "passes over the decisions of an update")
-    learning_rate: float = _setting(2e-3, "Adam's step at the start; it falls linearly to a tenth")
+    batch: int = _setting(1024, "decisions per minibatch")
+    epochs: int = _setting(6, "passes over the decisions of an update")
+    learning_rate: float = _setting(5e-4, "Adam's step at the start; it falls linearly to a tenth")
     gamma: float = _setting(1.0, "discount per decision; 1 keeps the value a win chance")
     cup_cost: float = _setting(
         0.0, "what a piece lost or come home costs: a cup of norske, in units of the win's reward"

@@ -108,7 +108,7 @@ def sweep_duel(
     arena, p_rows, q_rows, p_base, q_base, width, ni, nj,
     a_moves, a_counts, a_flags, a_hits, a_losers, a_chances, a_fields, a_minus, a_clash,
     b_moves, b_counts, b_flags, b_hits, b_losers, b_chances, b_fields, b_minus, b_masks,
-    kind_a, kind_b, choices_a, choices_b, record, flip, sign, reward, passes, first, last,
+    kind_a, kind_b, choices_a, choices_b, record, flip, sign, reward, clear, passes, first, last,
 ):
     """One sweep over rows ``last - 1`` down to ``first``; returns the largest change of a value.
 
@@ -116,8 +116,8 @@ def sweep_duel(
         a_fields, b_fields: int8 [*, pieces], own progress of pieces that the other can meet, or -1.
         a_clash: int64 [ni], ring fields of i as bits of seat b's progress.
         record: write the moves of BEST policies to the choices, do not change the tables.
-        passes: int64 [2], counts with ``record`` the throws of positions with a legal move, and
-            those where passing is better than any move by more than 1e-6.
+        passes: int64 [2], counts the throws looked at and, with ``record``, those where passing is
+            better than any move by more than ``clear``.
     """
     values = np.empty(8, np.float64)
     change = 0.0
@@ -155,20 +155,17 @@ def sweep_duel(
                         across = arena[p_rows[i] + j]
                     stay = old if own else flip + sign * across
                     v, move = settle(kind, values, count, flags & 2 != 0, stay, chosen)
+                    passes[0] += 1
                     if record and kind == BEST:
                         if side == 0:
                             choices_a[i, j, die] = move
                         else:
                             choices_b[i, j, die] = move
-                        if count > 0 and flags & 2 != 0:
-                            passes[0] += 1
-                            if move == PASS:
-                                top = values[0]
-                                for n in range(1, count):
-                                    top = max(top, values[n])
-                                passes[1] += stay - top > 1e-6
-                        else:
-                            passes[0] += count > 0
+                        if count > 0 and move == PASS:
+                            top = values[0]
+                            for n in range(1, count):
+                                top = max(top, values[n])
+                            passes[1] += stay - top > clear
                     if own and move == PASS:
                         loop = 1.0  # v = (total + v) / 6
                     else:

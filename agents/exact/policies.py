@@ -18,7 +18,7 @@ from agents.exact import duel
 from agents.exact.errors import TableError
 from agents.exact.layers import Layer, _by_field
 from agents.exact.solver import Solver
-from agents.exact.transitions import UNUSED, SeatMoves
+from agents.exact.transitions import UNUSED, SeatMoves, check_supported
 from kimble_env.kernel import STATE
 from kimble_env.opponents import Agent, WeightAgent
 from kimble_env.rules import Rules
@@ -89,7 +89,7 @@ class DuelLayer:
 
     def arguments(
         self, kinds: tuple[int, int], choices: tuple[Choices, Choices], record: bool, count: bool,
-        passes: npt.NDArray[np.int64],
+        passes: npt.NDArray[np.int64], clear: float = 0.0,
     ) -> tuple[Any, ...]:
         """Return the arguments of ``duel.sweep_duel`` but for the rows."""
         layer, a, b = self.layer, self.moves_a, self.moves_b
@@ -101,7 +101,7 @@ class DuelLayer:
             layer.b_moves, self.counts_b, b.flags, b.fields, b.losers,
             _by_field(layer.b, np.float64), b.own_fields, b.minus, layer.b_masks,
             *kinds, *choices, record, 0.0 if count else 1.0, 1.0 if count else -1.0,
-            1.0 if count else 0.0, passes,
+            1.0 if count else 0.0, clear, passes,
         )
 
     def choices(self, side: int, player: Player) -> Choices:
@@ -208,6 +208,7 @@ class Evaluator:
             raise TableError(
                 f"exact evaluation is for at most {MOST_PIECES} pieces, got {rules.pieces}"
             )
+        check_supported(rules)
         self.rules, self.tolerance, self.threads = rules, tolerance, threads
         first, second = rules.seats
         self.a, self.b = SeatMoves(rules, first, second), SeatMoves(rules, second, first)
@@ -245,7 +246,11 @@ class Evaluator:
 
 @dataclass(frozen=True)
 class PerfectPlay:
-    """What perfect play looks like: mean number of throws from the start, share of strict passes."""
+    """What perfect play looks like: mean number of throws from the start, share of strict passes.
+
+    ``strict_pass_share`` is over all pairs of a position and a die; passing is strictly best where
+    it beats every move by more than the solver's accuracy (10 tolerances, at least 1e-9).
+    """
 
     expected_throws: float | None
     strict_pass_share: float
@@ -263,6 +268,7 @@ def perfect_play(solver: Solver, count_throws: bool) -> PerfectPlay:
     slots = len(solver.encoding.masks)
     pool = ThreadPoolExecutor(solver.threads) if solver.threads > 1 else None
     best = (duel.BEST, duel.BEST)
+    clear = max(1e-9, 10.0 * float(solver.tolerance or 0.0))
     for x in range(slots - 1, -1, -1):
         for y in range(slots - 1, -1, -1):
             layer = DuelLayer(
@@ -271,14 +277,15 @@ def perfect_play(solver: Solver, count_throws: bool) -> PerfectPlay:
             layer.layer.p[:], layer.layer.q[:] = solver.block(x, y)
             shape = (layer.layer.ni, layer.layer.nj, 6)
             choices = (np.zeros(shape, np.uint8), np.zeros(shape, np.uint8))
-            arguments = layer.arguments(best, choices, True, False, passes)
+            arguments = layer.arguments(best, choices, True, False, passes, clear)
             duel.sweep_duel(*arguments, 0, layer.layer.ni)
             if not count_throws:
                 continue
             count = DuelLayer(Layer(solver.a, solver.b, x, y, _later(counted), np.float64, (0, 0)))
             zero, one, _ = count.layer.constants
             count.layer.arena[one : one + count.layer.nj] = 0.0  # a finished game has no throws
-            arguments = count.arguments((duel.FIXED, duel.FIXED), choices, False, True, passes)
+            fixed = (duel.FIXED, duel.FIXED)
+            arguments = count.arguments(fixed, choices, False, True, np.zeros(2, np.int64))
             count.iterate(arguments, 1e-8, pool, solver.threads)
             counted[x, y] = (count.layer.p.copy(), count.layer.q.copy())
     if pool is not None:

@@ -10,9 +10,9 @@ Modes:
         move, any value in a range would satisfy the equations, and what the first sweeps happen to
         find there would stay. So the first sweeps charge a pass by choice with a small chance of
         ending the game as a draw (``tolls``), which leaves one solution only, and take it back.
-    bracket: seat a starts from 0 and seat b from 1: endless play counts as lost for seat a. The
-        table of seat a is then the lower value of the seat about to throw, and that of seat b the
-        upper. All pairs of masks are solved.
+    lower, upper: seat a starts from 0 and seat b from 1, or the other way round: endless play
+        counts as lost (won) for seat a. The true value lies between the two, and where they meet
+        they are its certificate. All pairs of masks are solved.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ from agents.exact.blockfile import check_blocks, map_blocks, read_header, write_
 from agents.exact.encoding import Encoding
 from agents.exact.errors import TableError
 from agents.exact.layers import Layer, Tolls
-from agents.exact.transitions import SeatMoves
+from agents.exact.transitions import SeatMoves, check_supported
 from kimble_env.rules import Rules, find_rules
 
 Say = Callable[[str], None]
-START = {"value": (0.5, 0.5), "bracket": (0.0, 1.0)}
+START = {"value": (0.5, 0.5), "lower": (0.0, 1.0), "upper": (1.0, 0.0)}
 MOST_SWEEPS = 20_000
 DEFAULT_TOLERANCE = {1: 1e-12, 2: 1e-11, 3: 1e-8, 4: 1e-6}
 TOLLS: Tolls = ((0.05, 1e-2), (0.005, 1e-3))
@@ -70,7 +70,7 @@ class Solver:
 
     Args:
         rules: rules with exactly two seats.
-        mode: "value" or "bracket".
+        mode: "value", "lower" or "upper".
         tolerance: largest change of a value in the last sweep of each layer (default by pieces).
         threads: sweeps that run at once; the result depends on it only within the tolerance.
         folder: for checkpoints; without one the layers stay in memory.
@@ -93,6 +93,9 @@ class Solver:
     statistics: Statistics = field(default_factory=Statistics)
 
     def __post_init__(self) -> None:
+        if self.mode not in START:
+            raise TableError(f"mode must be one of {', '.join(START)}, got {self.mode!r}")
+        check_supported(self.rules)
         first, second = self.rules.seats
         self.a, self.b = SeatMoves(self.rules, first, second), SeatMoves(self.rules, second, first)
         self.encoding: Encoding = self.a.encoding

@@ -1,0 +1,486 @@
+"""The exact solver against independent solutions, the engine, simulation, and damaged files."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from math import comb
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from agents.exact import layers, register
+from agents.exact.blockfile import HEADER_BYTES
+from agents.exact.encoding import Encoding
+from agents.exact.errors import TableError
+from agents.exact.oracle import ExactAgent
+from agents.exact.policies import PERFECT, UNIFORM, Evaluator, player
+from agents.exact.probes import rank_of
+from agents.exact.report import solve_game
+from agents.exact.solver import Solver, two_seats
+from agents.exact.table import (
+    Table,
+    find_table,
+    random_positions,
+    read_table,
+    table_of,
+    table_path,
+    write_table,
+)
+from kimble_env.errors import RulesError
+from kimble_env.game import Game
+from kimble_env.kernel import STATE, empty_states, game_keys, new_game_batch, play_random_batch
+from kimble_env.opponents import make_agent
+from kimble_env.rules import Rules, find_rules
+
+FORCED = "kimble[pass_allowed=no]"
+
+
+def solved(text: str, pieces: int, adjacent: bool = False, tolerance: float = 1e-10) -> Solver:
+    solver = Solver(two_seats(text, pieces, adjacent), tolerance=tolerance)
+    solver.solve()
+    return solver
+
+
+@pytest.fixture(scope="module")
+def forced_two() -> Solver:
+    return solved(FORCED, 2)
+
+
+@pytest.fixture(scope="module")
+def kimble_two() -> Solver:
+    return solved("kimble", 2)
+
+
+# ---------------------------------------------------------------------------------------- encoding
+
+
+@pytest.mark.parametrize("pieces", [1, 2, 3, 4])
+def test_ranks_number_every_configuration_once_and_in_order(pieces: int) -> None:
+    code = Encoding(find_rules("kimble", pieces=pieces))
+    for slot, mask in enumerate(code.masks):
+        configs = code.configurations(slot)
+        assert len(configs) == code.sizes[slot]
+        step = max(1, len(configs) // 300)
+        for rank in range(0, len(configs), step):
+            shuffled = configs[rank][::-1].copy()
+            assert rank_of(shuffled, code.ring, code.ranks) == (mask, rank)
+
+
+def test_four_pieces_have_1_099_414_852_positions_with_finished_ones() -> None:
+    code = Encoding(find_rules("kimble"))
+    one_seat = sum(comb(32, k) for k in range(5))  # unfinished and finished configurations
+    assert code.positions() + 2 * one_seat - 1 == 1_099_414_852
+
+
+def test_a_move_forward_raises_the_rank() -> None:
+    code = Encoding(find_rules("kimble", pieces=3))
+    configs = code.configurations(0)
+    for rank in range(0, len(configs), 7):
+        for k in range(3):
+            moved = configs[rank].copy()
+            moved[k] += 1
+            if moved[k] < code.ring and moved[k] not in configs[rank]:
+                assert rank_of(moved, code.ring, code.ranks)[1] > rank
+
+
+# ------------------------------------------------------------------ one piece, solved another way
+
+
+def one_piece_policy_iteration(may_pass: bool) -> float:
+    """Solve one piece against one on kimble28 by policy iteration with dense linear algebra.
+
+    Written from RULES.md without the engine: R1, R2, R4, R12, R14. States: (own p, other's p),
+    own about to throw, -1 waiting, 0..27 on the ring; the other's field f is own f + 14 mod 28.
+    """
+    states = [(a, b) for a in range(-1, 28) for b in range(-1, 28) if a < 0 or (b + 14) % 28 != a or b < 0]
+    number = {s: k for k, s in enumerate(states)}
+
+    def options(a: int, b: int, die: int) -> list[tuple[str, tuple[int, int]]]:
+        moves = []
+        if a < 0 and die == 6:
+            target = 0
+        elif a >= 0 and a + die <= 31:
+            target = a + die
+        else:
+            target = None
+        again = "own" if die == 6 else "other"
+        if target is not None and target > 27:
+            moves.append(("won", (0, 0)))
+        elif target is not None:
+            hit = b >= 0 and (b + 14) % 28 == target
+            moves.append((again, (target, -1 if hit else b)))
+        if not moves or may_pass:
+            moves.append((again, (a, b)))
+        return moves
+
+    tables = [[options(a, b, die) for die in range(1, 7)] for a, b in states]
+    policy = [[0] * 6 for _ in states]
+    for _ in range(100):
+        matrix, right = np.eye(len(states)), np.zeros(len(states))
+        for k, faces in enumerate(tables):
+            for die, moves in enumerate(faces):
+                kind, (a, b) = moves[policy[k][die]]
+                if kind == "won":
+                    right[k] += 1 / 6
+                elif kind == "own":
+                    matrix[k, number[a, b]] -= 1 / 6
+                else:
+                    matrix[k, number[b, a]] += 1 / 6
+                    right[k] += 1 / 6
+        value = np.linalg.solve(matrix, right)
+
+        def worth(move: tuple[str, tuple[int, int]], value: np.ndarray = value) -> float:
+            kind, (a, b) = move
+            if kind == "won":
+                return 1.0
+            return value[number[a, b]] if kind == "own" else 1.0 - value[number[b, a]]
+
+        better = [
+            [
+                max(range(len(m)), key=lambda n, m=m, old=old: worth(m[n]) + (1e-12 if n == old else 0))
+                for m, old in zip(faces, row, strict=True)
+            ]
+            for faces, row in zip(tables, policy, strict=True)
+        ]
+        if better == policy:
+            return float(value[number[-1, -1]])
+        policy = better
+    raise AssertionError("policy iteration did not settle")
+
+
+def test_one_piece_agrees_with_policy_iteration() -> None:
+    expected = one_piece_policy_iteration(may_pass=False)
+    assert expected == pytest.approx(0.52626, abs=5e-6)
+    p, q = solved(FORCED, 1, tolerance=1e-12).block(0, 0)
+    assert p[0, 0] == pytest.approx(expected, abs=1e-9)
+    assert q[0, 0] == pytest.approx(expected, abs=1e-9)
+
+
+# ------------------------------------------------------------------------- against the engine's play
+
+
+@pytest.mark.parametrize(
+    ("text", "pieces", "adjacent"),
+    [
+        (FORCED, 2, False),
+        ("kimble", 2, False),
+        ("kimble", 1, True),
+        ("kombat", 2, False),
+        ("kombat[pass_allowed=no]", 2, True),
+        ("kimble[board=ludo52,stretch_block=yes,pass_allowed=no]", 1, False),
+        ("kombat[board=cross40,pass_allowed=no]", 1, False),
+    ],
+)
+def test_values_agree_with_the_engine_one_throw_later(text: str, pieces: int, adjacent: bool) -> None:
+    """Throw every face and play every move in the engine: the table must say the same after."""
+    table = table_of(solved(text, pieces, adjacent))
+    states = random_positions(table.rules, 100_000, seed=5)
+    wrong = np.abs(table.backups(states) - table.values(states))
+    assert wrong.max() < 2e-7  # values are answered as float32
+
+
+def test_values_agree_with_game_played_by_hand(kimble_two: Solver) -> None:
+    table = table_of(kimble_two)
+    rules = table.rules
+    for state in random_positions(rules, 40, seed=8):
+        mean = 0.0
+        for die in range(1, 7):
+            game = Game.from_state(rules, state.reshape(1).copy())
+            seat = int(state["seat"])
+            game.throw(die)
+            chances = []
+            for move in game.legal_moves:
+                after = game.copy()
+                after.play(move)
+                value = float(table.values(after.state.reshape(1))[0])
+                chances.append(value if int(after.state.reshape(1)["seat"][0]) == seat else 1 - value)
+            mean += max(chances) / 6
+        assert mean == pytest.approx(float(table.values(state.reshape(1))[0]), abs=2e-7)
+
+
+def test_stalling_is_worth_the_same_to_both_seats(kimble_two: Solver) -> None:
+    """Where both would rather pass many values fit; the one for a draw is the same from both sides."""
+    table = table_of(kimble_two)
+    states = random_positions(table.rules, 50_000, seed=2)
+    p, q = kimble_two.block(0, 0)
+    assert p[0, 0] == pytest.approx(q[0, 0], abs=1e-8)
+    lower = Solver(table.rules, "lower", 1e-10)
+    upper = Solver(table.rules, "upper", 1e-10)
+    lower.solve()
+    upper.solve()
+    low, high = table_of(lower).values(states), table_of(upper).values(states)
+    value = table.values(states)
+    assert (low <= value + 1e-6).all()
+    assert (value <= high + 1e-6).all()
+    assert (high - low).max() > 1e-3  # there are positions in which stalling matters
+
+
+# ---------------------------------------------------------------------------------- threads, resume
+
+
+def test_two_threads_agree_with_one(forced_two: Solver, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(layers, "SMALL_LAYER", 0)
+    other = Solver(forced_two.rules, tolerance=1e-10, threads=2)
+    other.solve()
+    for pair in forced_two.pairs():
+        for one, two in zip(forced_two.block(*pair), other.block(*pair), strict=True):
+            assert np.abs(one - two).max() < 1e-8
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from agents.exact.solver import Solver, two_seats
+class Mortal(Solver):
+    def _log(self, layer, result):
+        super()._log(layer, result)
+        if self.statistics.layers == 5:
+            os.kill(os.getpid(), signal.SIGKILL)
+Mortal(two_seats("kimble[pass_allowed=no]", 2), tolerance=1e-10, folder=Path(sys.argv[1])).solve()
+"""
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs signal.SIGKILL (not on Windows)")
+def test_a_killed_solve_goes_on_where_it_was(forced_two: Solver, tmp_path: Path) -> None:
+    folder = tmp_path / "layers"
+    run = subprocess.run(
+        [sys.executable, "-c", KILLED, str(folder)],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)},
+        capture_output=True,
+        text=True,
+    )
+    assert run.returncode == -signal.SIGKILL, run.stderr
+    solver = Solver(forced_two.rules, tolerance=1e-10, folder=folder)
+    statistics = solver.solve()
+    assert statistics.resumed == 5
+    assert np.array_equal(solver.block(0, 0)[0], forced_two.block(0, 0)[0])
+
+
+def test_a_long_layer_goes_on_from_its_last_save(forced_two: Solver, tmp_path: Path) -> None:
+    class Stopped(Solver):
+        def _save(self, layer, sweeps, done):  # type: ignore[no-untyped-def]
+            super()._save(layer, sweeps, done)
+            if not done and (layer.slot_a, layer.slot_b) == (0, 0) and sweeps == 10:
+                raise KeyboardInterrupt
+
+    folder = tmp_path / "layers"
+    with pytest.raises(KeyboardInterrupt):
+        Stopped(forced_two.rules, tolerance=1e-10, folder=folder, save_seconds=0.0).solve()
+    solver = Solver(forced_two.rules, tolerance=1e-10, folder=folder)
+    solver.solve()
+    full = Solver(forced_two.rules, tolerance=1e-10)
+    assert solver.statistics.most_sweeps < full.solve().most_sweeps
+    assert np.abs(solver.block(0, 0)[0] - forced_two.block(0, 0)[0]).max() < 1e-8
+    assert not list(folder.glob("*unfinished*"))
+
+
+def test_damaged_and_foreign_checkpoints_are_refused(tmp_path: Path) -> None:
+    rules = two_seats(FORCED, 1)
+    folder = tmp_path / "layers"
+    Solver(rules, tolerance=1e-10, folder=folder).solve()
+    path = folder / "layer-00-00.bin"
+    good = path.read_bytes()
+    with pytest.raises(TableError, match="made for another game: rules is"):
+        Solver(two_seats("kombat", 1), tolerance=1e-10, folder=folder).solve()
+    with pytest.raises(TableError, match="tolerance is 1e-10, expected 1e-11"):
+        Solver(rules, tolerance=1e-11, folder=folder).solve()
+    damages = {
+        "damaged: SHA-256": good[:-9] + bytes([good[-9] ^ 1]) + good[-8:],
+        "cut short": good[:-8],
+        "not a file of the exact solver": b"x" * len(good),
+    }
+    for message, data in damages.items():
+        path.write_bytes(data)
+        with pytest.raises(TableError, match=message):
+            Solver(rules, tolerance=1e-10, folder=folder).solve()
+    path.write_bytes(good)
+    Solver(rules, tolerance=1e-10, folder=folder).solve()
+
+
+# ------------------------------------------------------------------------------------ table, oracle
+
+
+def test_a_table_file_gives_the_values_back(kimble_two: Solver, tmp_path: Path) -> None:
+    path = tmp_path / "two.table"
+    header = write_table(kimble_two, path, kimble_two.statistics)
+    assert header["positions"] == 245_235
+    table = read_table(path, kimble_two.rules, check=True)
+    states = random_positions(kimble_two.rules, 20_000, seed=3)
+    apart = np.abs(table.values(states) - table_of(kimble_two).values(states))
+    assert apart.max() <= 0.5 / 65535 + 1e-6
+    with pytest.raises(TableError, match="rules_hash"):
+        read_table(path, two_seats("kombat", 2))
+    with pytest.raises(TableError, match="distance is 14"):
+        read_table(path, two_seats("kimble", 2, adjacent=True))
+    data = bytearray(path.read_bytes())
+    data[HEADER_BYTES + 1000] ^= 4
+    path.write_bytes(bytes(data))
+    with pytest.raises(TableError, match="damaged"):
+        read_table(path, kimble_two.rules, check=True)
+
+
+def test_tables_are_made_on_first_use_and_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KIMBLE_CACHE", str(tmp_path))
+    told: list[str] = []
+    rules = two_seats("kombat[pass_allowed=no]", 1)
+    first = find_table(rules, say=told.append)
+    assert any("solving" in line for line in told)
+    assert table_path(rules).exists()
+    told.clear()
+    again = find_table(rules, say=told.append)
+    assert not told
+    states = random_positions(rules, 100, seed=1)
+    assert np.array_equal(first.values(states), again.values(states))
+    with pytest.raises(TableError, match=r"kimble solve --rules .* --pieces 4"):
+        find_table("kimble[pass_allowed=no]", 4)
+
+
+def test_the_agent_plays_the_best_move(
+    kimble_two: Solver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KIMBLE_CACHE", str(tmp_path))
+    register()
+    write_table(kimble_two, table_path(kimble_two.rules), kimble_two.statistics)
+    agent = make_agent("exact", kimble_two.rules)
+    inner = ExactAgent("exact", kimble_two.rules)
+    states = random_positions(kimble_two.rules, 2_000, seed=4)
+    states["die"] = 1 + np.arange(len(states)) % 6
+    losses = inner.losses(states)
+    actions = agent.act(states, np.zeros(len(states), np.uint64))
+    assert np.nanmin(losses) == 0.0
+    assert (losses[np.arange(len(states)), actions] == 0.0).all()
+    win = agent.evaluate(states)
+    best = win[np.arange(len(states)), actions, states["seat"]]
+    assert np.allclose(best, inner.values(states))
+    assert np.allclose(win.sum(axis=2)[~np.isnan(losses)], 1.0)
+    assert (win[..., [1, 3]] == 0.0).all()
+
+
+def test_tables_refuse_other_seats(kimble_two: Solver) -> None:
+    table = table_of(kimble_two)
+    states = random_positions(kimble_two.rules, 3, seed=1)
+    states["plays"][1] = (1, 1, 0, 0)
+    with pytest.raises(TableError, match="seats"):
+        table.values(states)
+    states["plays"][1] = 1
+    with pytest.raises(TableError, match="two seats"):
+        table.values(states)
+    with pytest.raises(TableError, match="expected"):
+        Table(kimble_two.rules, [np.zeros(5, np.uint16)], 1.0, {})
+
+
+# --------------------------------------------------------------------------------- fixed players
+
+
+def test_two_perfect_players_reach_the_value(forced_two: Solver) -> None:
+    """A second kernel that looks at every position by itself finds the same value."""
+    result = Evaluator(forced_two.rules).duel(PERFECT, PERFECT)
+    value = forced_two.block(0, 0)[0][0, 0]
+    assert result.first == pytest.approx(value, abs=1e-7)
+    assert result.second == pytest.approx(1 - value, abs=1e-7)
+
+
+def test_the_agent_exact_reaches_the_value(
+    forced_two: Solver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KIMBLE_CACHE", str(tmp_path))
+    write_table(forced_two, table_path(forced_two.rules), forced_two.statistics)
+    agent = player(ExactAgent("exact", forced_two.rules))
+    evaluator = Evaluator(forced_two.rules)
+    value = forced_two.block(0, 0)[0][0, 0]
+    assert evaluator.duel(agent, agent).first == pytest.approx(value, abs=1e-4)
+    assert evaluator.best_response(agent).mean == pytest.approx(0.5, abs=1e-4)
+
+
+def random_against_random(rules: Rules, games: int) -> float:
+    """Simulate: the share of games that the seat throwing first wins."""
+    states = empty_states(games)
+    plays = np.zeros((games, 4), np.int8)
+    plays[:, list(rules.seats)] = 1
+    keys = np.empty(games, np.uint64)
+    game_keys(17, 0, keys)
+    fixed = rules.replace(starter="R")
+    new_game_batch(states, fixed.array, plays, keys, np.zeros((0, 2), np.int8))
+    play_random_batch(states, fixed.array, 100_000)
+    return float((states["winner"] == 0).mean())
+
+
+@pytest.mark.parametrize("text", ["kimble[pass_allowed=no]", "kombat"])
+def test_simulated_games_agree_with_the_exact_result(text: str) -> None:
+    rules = two_seats(text, 2)
+    games = 40_000
+    exact = Evaluator(rules).duel(UNIFORM, UNIFORM).first
+    assert random_against_random(rules, games) == pytest.approx(exact, abs=4 * 0.5 / games**0.5)
+
+
+def test_the_best_response_beats_what_it_answers(forced_two: Solver) -> None:
+    evaluator = Evaluator(forced_two.rules)
+    cautious = player(make_agent("cautious", forced_two.rules))
+    assert evaluator.duel(cautious, UNIFORM).mean > 0.55
+    assert evaluator.best_response(cautious).mean > 0.51
+    assert evaluator.best_response(UNIFORM).mean > evaluator.duel(cautious, UNIFORM).mean
+
+
+# --------------------------------------------------------------------------- figures and refusals
+
+
+def test_solve_game_reports_what_the_command_prints(tmp_path: Path) -> None:
+    out = solve_game(FORCED, 1, table=tmp_path / "one.table", threads=1)
+    assert json.loads(json.dumps(out)) == out
+    assert out["positions"] == 813
+    assert out["bracket"] < 1e-9
+    assert out["start_lower"] == pytest.approx(out["start_value"], abs=1e-9)
+    assert out["start_upper"] == pytest.approx(out["start_value"], abs=1e-9)
+    assert out["start_value"] == pytest.approx(0.5262585192, abs=1e-9)
+    assert out["strict_pass_share"] == 0.0
+    assert 20 < out["expected_throws"] < 25
+
+
+def test_the_expected_number_of_throws_agrees_with_simulation(tmp_path: Path) -> None:
+    """With one piece every move is forced, so random games are perfect games."""
+    rules = two_seats(FORCED, 1)
+    exact = solve_game(rules, table=tmp_path / "one.table", threads=1)["expected_throws"]
+    states = empty_states(40_000)
+    plays = np.zeros((len(states), 4), np.int8)
+    plays[:, [0, 2]] = 1
+    keys = np.empty(len(states), np.uint64)
+    game_keys(3, 0, keys)
+    new_game_batch(states, rules.array, plays, keys, np.zeros((0, 2), np.int8))
+    play_random_batch(states, rules.array, 100_000)
+    plies = states["plies"]
+    assert plies.mean() == pytest.approx(exact, abs=4 * plies.std() / len(states) ** 0.5)
+
+
+def test_passing_shows_in_the_figures(tmp_path: Path) -> None:
+    out = solve_game("kimble", 2, table=tmp_path / "two.table", threads=1)
+    assert out["expected_throws"] is None
+    assert 0.01 < out["strict_pass_share"] < 0.10
+    assert out["start_lower"] < out["start_value"] < out["start_upper"]
+    assert out["bracket"] > 1e-3
+
+
+def test_rules_the_solver_does_not_know_are_refused_by_name() -> None:
+    with pytest.raises(RulesError) as caught:
+        Solver(two_seats("kimble[die=popomatic,max_sixes=3]", 1))
+    assert len(caught.value.faults) == 2
+    with pytest.raises(RulesError, match="two seats"):
+        Solver(find_rules("kimble", pieces=1))
+    with pytest.raises(TableError, match="at most 3 pieces"):
+        Evaluator(two_seats("kimble", 4))
+    with pytest.raises(TableError, match="mode must be one of"):
+        Solver(two_seats("kimble", 1), mode="bracket")
+
+
+def test_random_positions_can_be() -> None:
+    rules = two_seats("kimble", 3)
+    states = random_positions(rules, 500, seed=1)
+    assert states.dtype == STATE
+    for state in states[:50]:
+        Game.from_state(rules, state.reshape(1).copy())
