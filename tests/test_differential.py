@@ -1,4 +1,4 @@
-"""Differential play: the package against the independent oracle, over every preset, option and board.
+"""Differential play: the package against the independent oracle, over every option and board.
 
 Both play the same dice, moves and battles from random positions; after every call the position
 text, the legal moves and the events must be equal. ``KIMBLE_SEED`` shifts the random positions,
@@ -128,7 +128,8 @@ def play_pair(rng: random.Random, pair: Pair) -> int:
         if not moves:
             continue
         if len(oracle.seats) > 2 and not oracle.options["two_colours"] and rng.random() < 0.01:
-            pair.remove(rng.choice([s for s in oracle.seats if s not in oracle.places + oracle.out]))
+            gone = oracle.places + oracle.out
+            pair.remove(rng.choice([s for s in oracle.seats if s not in gone]))
             continue
         move = rng.choice(moves)
         is_battle = pair.game.starts_battle(move)

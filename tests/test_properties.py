@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 from typing import Any
 
@@ -86,7 +87,7 @@ def test_every_position_of_a_game_can_be(text: str, seed: int) -> None:
 @given(text=positions(), seed=st.integers(0, 2**63))
 def test_progress_falls_only_to_home_base_and_arrivals_stay(text: str, seed: int) -> None:
     seen = play_on(Game.from_text(text, seed=seed), random.Random(seed), 40)
-    for before, after in zip(seen, seen[1:], strict=False):
+    for before, after in itertools.pairwise(seen):
         for seat in before.pieces:
             old, new = sorted(before.pieces[seat]), sorted(after.pieces[seat])
             lost = new.count(-1) - old.count(-1)
@@ -126,7 +127,8 @@ def test_a_throw_moves_one_unit_and_sends_home_what_its_events_say(text: str, se
             lost = sum(e.count for e in game.events if e.kind == "loss" and e.seat == seat)
             entered = 0 if seat != before.seat else before.pieces[seat].count(-1)
             fell = game.pieces[seat].count(-1) - before.pieces[seat].count(-1)
-            assert lost - 1 <= fell <= lost and (fell == lost or entered)
+            assert lost - 1 <= fell <= lost
+            assert fell == lost or entered
             if seat != before.seat and not lost:
                 assert changed_progress(before, game, seat) == []
 
@@ -153,7 +155,8 @@ def turned(text: str) -> str:
     head, pieces, seat, *rest = text.split(" ")
     letters = "RBYG"
     turn = {letter: letters[(k + 1) % SEATS] for k, letter in enumerate(letters)}
-    parts = sorted((turn[p[0]] + p[1:] for p in pieces.split("/")), key=lambda p: letters.find(p[0]))
+    words = [turn[p[0]] + p[1:] for p in pieces.split("/")]
+    parts = sorted(words, key=lambda word: letters.find(word[0]))
     rest = [
         key + "=" + "".join(turn[c] for c in value) if key in ("places", "out") else word
         for word in rest
