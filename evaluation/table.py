@@ -62,12 +62,13 @@ def match_table(result: MatchResult) -> Table:
         KimbleError: rich is not installed.
     """
     try:
+        from rich.markup import escape
         from rich.table import Table
     except ImportError:
         raise KimbleError("tables need rich: pip install 'kimble-rl[eval]'") from None
     table = Table(
         title=(
-            f"{result.rules}, {len(result.agents)} players, {result.games:,} games, "
+            f"{escape(str(result.rules))}, {len(result.agents)} players, {result.games:,} games, "
             f"par {100 / len(result.agents):.1f} %"
         ),
         caption=_caption(result),
@@ -81,7 +82,7 @@ def match_table(result: MatchResult) -> Table:
     for k, agent in enumerate(result.agents):
         low, high = result.wilson(k)
         table.add_row(
-            agent,
+            escape(agent),
             f"{100 * result.share(k):.1f}",
             f"{100 * low:.1f} to {100 * high:.1f}",
             *(f"{100 * result.share_at(k, place):.1f}" for place in range(len(result.agents))),

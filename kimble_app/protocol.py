@@ -21,8 +21,8 @@ STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; max-width: 62rem; margin: 2rem auto; padding: 0 1rem;
        color: #222; background: #fff }
 h1 { margin-bottom: .2rem } h2 { margin-top: 2.2rem; border-bottom: 1px solid #ccc }
-table { border-collapse: collapse; width: 100% } th { text-align: left }
-th, td { padding: .15rem .6rem .15rem 0; border-bottom: 1px solid #eee; vertical-align: top }
+table { border-collapse: collapse } th { text-align: left }
+th, td { padding: .15rem 1.6rem .15rem 0; border-bottom: 1px solid #eee; vertical-align: top }
 td.n { text-align: right; font-variant-numeric: tabular-nums }
 tr.void { color: #999; text-decoration: line-through } .R { color: #c22 } .B { color: #25c }
 .Y { color: #a70 } .G { color: #283 } .seat { font-weight: 600 } svg { max-width: 30rem }
@@ -182,11 +182,15 @@ def _rulings(game: RefereedGame) -> str:
 
 
 def _moves(game: RefereedGame) -> str:
+    """One row for every throw: its move, or that it had none."""
     rows = []
-    for number, valid, entry, _, after in _steps(game):
+    steps = _steps(game)
+    for (number, valid, entry, _, after), following in zip(steps, [*steps[1:], None], strict=True):
         if entry["call"] not in ("throw", "move"):
             continue
-        what = html.escape(entry.get("text", "")) if entry["call"] == "move" else "throws"
+        if entry["call"] == "throw" and following is not None and following[2]["call"] == "move":
+            continue  # the row of the move says it all
+        what = html.escape(entry.get("text", "–"))
         events = "; ".join(
             str(_happening(then, after)) for then in entry.get("then", ()) if then[0] == "owed"
         )

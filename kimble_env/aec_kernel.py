@@ -31,6 +31,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import numpy as np
+
 from kimble_env._jit import njit
 from kimble_env.kernel import advance, legal_actions, log_throw, play
 from kimble_env.observation import encode_observation, write_mask
@@ -124,7 +126,7 @@ def aec_start(states, r, ask_forced, drunk, observation, mask, log, throws):
     s = states[0]
     for seat in range(4):
         drunk[player_of(r, seat)] = player_drinks(s, r, seat)
-    return play_on(s, r, ask_forced, drunk, observation, mask, log, throws, 0)
+    return play_on(s, r, ask_forced, drunk, observation, mask, log, throws, np.int64(0))
 
 
 @njit
@@ -152,8 +154,8 @@ def aec_step(states, r, action, ask_forced, drunk, observation, mask, log, throw
     seat = int(s["seat"])
     drunk[player_of(r, seat)] = player_drinks(s, r, seat)
     play(s, r, action, 0, 0)
-    log_throw(s, log, 0)
-    return play_on(s, r, ask_forced, drunk, observation, mask, log, throws, 1)
+    log_throw(s, log, np.int64(0))
+    return play_on(s, r, ask_forced, drunk, observation, mask, log, throws, np.int64(1))
 
 
 @njit

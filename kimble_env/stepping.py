@@ -168,8 +168,17 @@ class Outputs(NamedTuple):
     lineups: npt.NDArray[np.int32]  # [N]
 
 
-def make_outputs(games: int, size: int, actions: int) -> Outputs:
-    """Allocate the arrays of one step; the kernel writes every element."""
+def make_outputs(
+    games: int,
+    size: int,
+    actions: int,
+    illegal: npt.NDArray[np.bool_] | None = None,
+    lineups: npt.NDArray[np.int32] | None = None,
+) -> Outputs:
+    """Allocate the arrays of one step; the kernel writes every element.
+
+    ``illegal`` and ``lineups`` may be given where the caller does not hand them out.
+    """
     return Outputs(
         np.empty((games, size), np.int8),
         np.empty((games, actions), np.int8),
@@ -180,8 +189,8 @@ def make_outputs(games: int, size: int, actions: int) -> Outputs:
         np.empty(games, np.bool_),
         np.empty(games, np.bool_),
         np.empty((games, 4), np.int16),
-        np.empty(games, np.bool_),
-        np.empty(games, np.int32),
+        np.empty(games, np.bool_) if illegal is None else illegal,
+        np.empty(games, np.int32) if lineups is None else lineups,
     )
 
 
@@ -503,11 +512,11 @@ def advance_slots(
                 start_game(states, slot, c, r, pool, i)
             elif action >= 0:
                 play(s, r, action, 0, 0)
-                log_throw(s, log, int(slot["logged"]))
+                log_throw(s, log, np.int64(slot["logged"]))
                 slot["logged"] += 1
             legal = 0
             if action != GAME_LOST:
-                legal, slot["logged"] = advance(s, r, ask_forced, log, int(slot["logged"]))
+                legal, slot["logged"] = advance(s, r, ask_forced, log, np.int64(slot["logged"]))
             row = int(slot["seating"][acting(s)])
             if legal == 0:
                 action = end_of_game(s, slot, c, r, final_observations, i)

@@ -352,6 +352,8 @@ class KimbleVectorEnv(VectorEnv[Any, Any, Any]):
         self._choices = np.zeros(games, np.int64)
         self._rows = np.arange(games, dtype=np.int64)
         self._buffers: list[Outputs] = []
+        self._unseen_illegal = np.empty(games, np.bool_)
+        self._unseen_lineups = np.empty(games, np.int32)
         self._all = np.ones(games, np.bool_)
         self._all.setflags(write=False)
         self._end_masks = np.zeros((games if finals else 0, self._actions), np.int8)
@@ -612,12 +614,18 @@ class KimbleVectorEnv(VectorEnv[Any, Any, Any]):
     def _next_outputs(self) -> Outputs:
         """Return the arrays that this step fills: new ones, or those of the last step but one."""
         if self.copy:
-            return stepping.make_outputs(self.num_envs, self._size, self._actions)
+            return self._new_outputs()
         if len(self._buffers) < 2:
-            self._buffers.append(stepping.make_outputs(self.num_envs, self._size, self._actions))
+            self._buffers.append(self._new_outputs())
         else:
             self._buffers.reverse()
         return self._buffers[-1]
+
+    def _new_outputs(self) -> Outputs:
+        """Allocate what a step hands out; what it does not hand out is always the same array."""
+        illegal = self._unseen_illegal if self.illegal == "raise" else None
+        lineups = self._unseen_lineups if self._opponents is None else None
+        return stepping.make_outputs(self.num_envs, self._size, self._actions, illegal, lineups)
 
     def _advance(self, out: Outputs, rows: Array, command: int, setup: Setup) -> None:
         """Move the slots ``rows`` on until each waits for the caller or is over."""
@@ -768,7 +776,7 @@ class KimbleVectorEnv(VectorEnv[Any, Any, Any]):
     def __getstate__(self) -> dict[str, Any]:
         """Leave out the arrays that are made anew; a log of the last step is not kept."""
         made = {"_final_observations", "_log", "_choices", "_rows", "_buffers", "_all", "_setup"}
-        made.add("_end_masks")
+        made |= {"_end_masks", "_unseen_illegal", "_unseen_lineups"}
         return {key: value for key, value in self.__dict__.items() if key not in made}
 
     def __setstate__(self, state: dict[str, Any]) -> None:

@@ -15,7 +15,7 @@ import pytest
 
 from agents.exact import layers, register
 from agents.exact.blockfile import HEADER_BYTES
-from agents.exact.encoding import Encoding
+from agents.exact.encoding import Encoding, encoding_of
 from agents.exact.errors import TableError
 from agents.exact.oracle import ExactAgent
 from agents.exact.policies import PERFECT, UNIFORM, Evaluator, player
@@ -97,7 +97,8 @@ def one_piece_policy_iteration(may_pass: bool) -> float:
     Written from RULES.md without the engine: R1, R2, R4, R12, R14. States: (own p, other's p),
     own about to throw, -1 waiting, 0..27 on the ring; the other's field f is own f + 14 mod 28.
     """
-    states = [(a, b) for a in range(-1, 28) for b in range(-1, 28) if a < 0 or (b + 14) % 28 != a or b < 0]
+    places = range(-1, 28)
+    states = [(a, b) for a in places for b in places if min(a, b) < 0 or (b + 14) % 28 != a]
     number = {s: k for k, s in enumerate(states)}
 
     def options(a: int, b: int, die: int) -> list[tuple[str, tuple[int, int]]]:
@@ -140,13 +141,15 @@ def one_piece_policy_iteration(may_pass: bool) -> float:
                 return 1.0
             return value[number[a, b]] if kind == "own" else 1.0 - value[number[b, a]]
 
-        better = [
-            [
-                max(range(len(m)), key=lambda n, m=m, old=old: worth(m[n]) + (1e-12 if n == old else 0))
-                for m, old in zip(faces, row, strict=True)
-            ]
-            for faces, row in zip(tables, policy, strict=True)
-        ]
+        better = []
+        for faces, row in zip(tables, policy, strict=True):
+            chances = [[worth(move) for move in moves] for moves in faces]
+            better.append(
+                [
+                    old if max(c) - c[old] < 1e-12 else c.index(max(c))
+                    for c, old in zip(chances, row, strict=True)
+                ]
+            )
         if better == policy:
             return float(value[number[-1, -1]])
         policy = better
@@ -161,7 +164,7 @@ def test_one_piece_agrees_with_policy_iteration() -> None:
     assert q[0, 0] == pytest.approx(expected, abs=1e-9)
 
 
-# ------------------------------------------------------------------------- against the engine's play
+# --------------------------------------------------------------------------- against the engine
 
 
 @pytest.mark.parametrize(
@@ -174,14 +177,44 @@ def test_one_piece_agrees_with_policy_iteration() -> None:
         ("kombat[pass_allowed=no]", 2, True),
         ("kimble[board=ludo52,stretch_block=yes,pass_allowed=no]", 1, False),
         ("kombat[board=cross40,pass_allowed=no]", 1, False),
+        ("norske", 2, False),
+        ("norske[own_collision=mover]", 2, True),
+        ("norske[own_collision=stander,empty_throws=2,board=ludo52]", 1, False),
     ],
 )
-def test_values_agree_with_the_engine_one_throw_later(text: str, pieces: int, adjacent: bool) -> None:
+def test_values_agree_with_the_engine_one_throw_later(
+    text: str, pieces: int, adjacent: bool
+) -> None:
     """Throw every face and play every move in the engine: the table must say the same after."""
     table = table_of(solved(text, pieces, adjacent))
     states = random_positions(table.rules, 100_000, seed=5)
     wrong = np.abs(table.backups(states) - table.values(states))
     assert wrong.max() < 2e-7  # values are answered as float32
+
+
+def test_norske_values_agree_inside_a_turn_of_three_throws() -> None:
+    table = table_of(solved("norske", 2))
+    states = random_positions(table.rules, 300_000, seed=6)
+    states = states[states["throws"] == 3]
+    assert len(states) > 100
+    for left in (3, 2, 1):
+        states["throws"] = left
+        assert np.abs(table.backups(states) - table.values(states)).max() < 2e-7
+
+
+@pytest.mark.parametrize(("pieces", "text"), [(1, "norske"), (2, "norske"), (2, "kombat")])
+def test_positions_are_counted_right(pieces: int, text: str) -> None:
+    rules = two_seats(text, pieces)
+    code = encoding_of(rules)
+    configs = np.concatenate([code.configurations(k) for k in range(len(code.masks))])
+    ring = rules.board.ring
+    on = [
+        {(int(p) + start) % ring for p in row if 0 <= p <= rules.board.leave}
+        for start in (0, ring // 2)
+        for row in configs
+    ]
+    own, other = on[: len(configs)], on[len(configs) :]
+    assert code.positions() == sum(not a & b for a in own for b in other)
 
 
 def test_values_agree_with_game_played_by_hand(kimble_two: Solver) -> None:
@@ -197,14 +230,15 @@ def test_values_agree_with_game_played_by_hand(kimble_two: Solver) -> None:
             for move in game.legal_moves:
                 after = game.copy()
                 after.play(move)
-                value = float(table.values(after.state.reshape(1))[0])
-                chances.append(value if int(after.state.reshape(1)["seat"][0]) == seat else 1 - value)
+                there = after.state.reshape(1)
+                value = float(table.values(there)[0])
+                chances.append(value if int(there["seat"][0]) == seat else 1 - value)
             mean += max(chances) / 6
         assert mean == pytest.approx(float(table.values(state.reshape(1))[0]), abs=2e-7)
 
 
 def test_stalling_is_worth_the_same_to_both_seats(kimble_two: Solver) -> None:
-    """Where both would rather pass many values fit; the one for a draw is the same from both sides."""
+    """Where both would rather pass many values fit; that of a draw is the same from both sides."""
     table = table_of(kimble_two)
     states = random_positions(table.rules, 50_000, seed=2)
     p, q = kimble_two.block(0, 0)
@@ -367,10 +401,10 @@ def test_tables_refuse_other_seats(kimble_two: Solver) -> None:
     table = table_of(kimble_two)
     states = random_positions(kimble_two.rules, 3, seed=1)
     states["plays"][1] = (1, 1, 0, 0)
-    with pytest.raises(TableError, match="seats"):
+    with pytest.raises(TableError, match="seats like"):
         table.values(states)
     states["plays"][1] = 1
-    with pytest.raises(TableError, match="two seats"):
+    with pytest.raises(TableError, match="for two seats"):
         table.values(states)
     with pytest.raises(TableError, match="expected"):
         Table(kimble_two.rules, [np.zeros(5, np.uint16)], 1.0, {})
@@ -470,6 +504,8 @@ def test_rules_the_solver_does_not_know_are_refused_by_name() -> None:
     with pytest.raises(RulesError) as caught:
         Solver(two_seats("kimble[die=popomatic,max_sixes=3]", 1))
     assert len(caught.value.faults) == 2
+    with pytest.raises(RulesError, match="pass_allowed=False"):
+        Solver(two_seats("norske[pass_allowed=yes]", 1))
     with pytest.raises(RulesError, match="two seats"):
         Solver(find_rules("kimble", pieces=1))
     with pytest.raises(TableError, match="at most 3 pieces"):

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from agents import make_agent
@@ -67,11 +68,11 @@ def finished_game(agent: PolicyAgent, seed: int) -> Game:
 
 def show(console: Console, title: str, results: Sequence[MatchResult], label: str = "") -> None:
     """Print matches as one table."""
-    table = Table(*HEADER, title=title, title_justify="left")
+    table = Table(*HEADER, title=escape(title), title_justify="left")
     for column in table.columns[2:]:
         column.justify = "right"
     for row in result_rows(results):
-        table.add_row(label or row[0], *row[1:])
+        table.add_row(*map(escape, (label or row[0], *row[1:])))
     console.print(table)
 
 
@@ -152,7 +153,7 @@ def run(console: Console, place: Path, given: argparse.Namespace, started: float
     baselines = judge_baselines(given.games)
     for name, results in baseline_tables(baselines):
         show(console, name, results)
-    console.rule(f"2  Masked PPO learns {config.rules}, {config.players} players")
+    console.rule(escape(f"2  Masked PPO learns {config.rules}, {config.players} players"))
     agent = train(config, place)
     console.rule("3  The trained policy, one against three")
     own = judge_policy(agent, given.games)

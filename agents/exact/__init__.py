@@ -1,4 +1,4 @@
-"""The two-player game solved: tables of exact values, the solver that makes them, the agent ``exact``.
+"""The two-player game solved: tables of exact values, their solver, the agent ``exact``.
 
 * ``encoding``: positions as numbers; ``transitions``, ``probes``: moves read off the kernel
 * ``solver``, ``layers``, ``kernels``: perfect play; ``policies``, ``duel``: fixed players

@@ -24,7 +24,7 @@ _PART = 1 << 24
 
 
 def write_blocks(path: Path, header: dict[str, Any], blocks: Sequence[npt.NDArray[Any]]) -> None:
-    """Write C-contiguous arrays of one dtype behind a header; the name appears when all is on disk."""
+    """Write C-contiguous arrays of one dtype behind a header; complete, or not under this name."""
     digest = hashlib.sha256()
     partial = path.with_name(path.name + ".partial")
     with open(partial, "wb") as file:

@@ -38,7 +38,8 @@ def fast(function: F) -> F:
     previous = numba.config.CACHE_DIR
     numba.config.CACHE_DIR = str(_CACHE)
     try:
-        compiled: F = numba.njit(cache=True, nogil=True, error_model="numpy", fastmath=True)(function)
+        options = {"cache": True, "nogil": True, "error_model": "numpy", "fastmath": True}
+        compiled: F = numba.njit(**options)(function)
     finally:
         numba.config.CACHE_DIR = previous
     return compiled

@@ -80,8 +80,8 @@ def throw_of_a(
 
 @fast
 def throw_of_b(
-    arena, base, width, rows, i, j, die, flip, sign, own, taken, b_moves, b_counts, b_hits, b_losers,
-    b_chances, a_fields, a_minus, values,
+    arena, base, width, rows, i, j, die, flip, sign, own, taken, b_moves, b_counts, b_hits,
+    b_losers, b_chances, a_fields, a_minus, values,
 ):
     """Write the value for seat b of each of its moves of a face to ``values``.
 

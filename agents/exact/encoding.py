@@ -1,26 +1,28 @@
 """How positions of the two-player game are numbered, without a search in either direction.
 
 A *configuration* is the multiset of one seat's pieces. It is split in two: the set of stretch
-fields that are taken (a bit mask; pieces there never leave the stretch, so masks only grow) and the
-rest, which waits or stands on the ring. With n pieces off the stretch, sorted ascending as
+fields that are taken (a bit mask; pieces there never leave the stretch, so masks only grow) and
+the rest, which waits or stands on the ring. With n pieces off the stretch, sorted ascending as
 c_1 <= ... <= c_n where waiting is -1 and ring fields are distinct, the number of the rest is::
 
     rank = sum over k of F(k, c_k),   F(k, c) = sum over q <= k of binomial(c, q), F(k, -1) = 0
 
-because F(k, c) counts the rests of k pieces that all stand below field c. The rank is colexicographic:
-moving a piece forward always raises it, so a sweep from high to low meets every move's target first.
+because F(k, c) counts the rests of k pieces that all stand below field c. The rank is
+colexicographic: moving a piece forward always raises it, so a sweep from high to low meets every
+move's target first.
 
-A *position* is (mask, rank) of the seat about to throw and (mask, rank) of the other seat. For every
-pair of masks the table holds the full product of ranks, row = the seat about to throw. The product
-includes pairs in which both seats claim one ring field. Those are no positions (about a third of the
-cells for four pieces); keeping them costs space but makes the number of a position a sum of
-two look-ups, and gives the solver room to keep the outcome of captures where the row is read anyway.
+A *position* is (mask, rank) of the seat about to throw and (mask, rank) of the other seat. For
+every pair of masks the table holds the full product of ranks, row = the seat about to throw. The
+product includes pairs in which both seats claim one ring field. Those are no positions (about a
+third of the cells for four pieces); keeping them costs space but makes the number of a position a
+sum of two look-ups, and gives the solver room to keep the outcome of captures where the row is
+read anyway.
 """
 
 from __future__ import annotations
 
 from functools import cached_property, lru_cache
-from itertools import combinations
+from itertools import combinations, combinations_with_replacement
 from math import comb
 
 import numpy as np
@@ -118,3 +120,67 @@ def _rest_pieces(pieces: int, ring: int) -> npt.NDArray[np.int8]:
     ]
     rows.sort(key=lambda row: row[::-1])  # colexicographic
     return np.array(rows, np.int8).reshape(len(rows), pieces)
+
+
+class HomeEncoding(Encoding):
+    """The numbers of Norske positions: multisets of pieces, layers by pieces home.
+
+    The n pieces that are not home, sorted ascending, get the rank ``sum over k of
+    binomial(c_k + k, k)``; units may share a field, so there is no product of distinct fields. The
+    attribute ``ring`` is minus the progress of home, which tells ``rank_of`` so; ``masks`` holds
+    the numbers of pieces home.
+    """
+
+    def __init__(self, rules: Rules) -> None:
+        self.pieces = rules.pieces
+        self.fields = rules.board.leave + 1
+        self.ring = -rules.board.home
+        self.stretch = rules.board.stretch
+        self.masks = list(range(self.pieces))
+        self.slot = np.array([*self.masks, -1], np.int16)
+        self.off_stretch = [self.pieces - h for h in self.masks]
+        places = rules.board.home + 1  # waiting, ring, stretch
+        self.sizes = np.array([comb(places + n - 1, n) for n in self.off_stretch], np.int64)
+
+    @cached_property
+    def ranks(self) -> npt.NDArray[np.int64]:
+        """binomial(c + k, k) as int64 [pieces + 1, home + 1], column c + 1."""
+        out = np.zeros((self.pieces + 1, 1 - self.ring), np.int64)
+        for k in range(1, self.pieces + 1):
+            for c in range(-self.ring):
+                out[k, c + 1] = comb(c + k, k)
+        return out
+
+    def configurations(self, slot: int) -> npt.NDArray[np.int8]:
+        """Return the pieces of every configuration in order of rank: int8 [size, pieces]."""
+        n = self.off_stretch[slot]
+        places = range(-1, -self.ring)
+        rows = sorted(combinations_with_replacement(places, n), key=lambda row: row[::-1])
+        out = np.full((len(rows), self.pieces), -self.ring, np.int8)
+        out[:, :n] = rows
+        return out
+
+    def positions(self) -> int:
+        """Count the positions that can be: no shared ring field, neither seat finished.
+
+        Counted for two seats opposite each other, whose routes share every ring field or not at
+        all alike for both.
+        """
+        total = 0
+        for a in self.off_stretch:
+            for used in range(a + 1):  # distinct ring fields that one seat stands on
+                own = comb(self.fields, used) * self._ways(a, used)
+                for b in self.off_stretch:
+                    free = self.fields - used + 1 + self.stretch
+                    total += own * comb(free + b - 1, b)
+        return total
+
+    def _ways(self, pieces: int, used: int) -> int:
+        """Ways to put pieces on exactly ``used`` given fields, the stretch and home base."""
+        aside = 1 + self.stretch
+        return comb(pieces - used + used + aside - 1, pieces - used) if pieces >= used else 0
+
+
+def encoding_of(rules: Rules) -> Encoding:
+    """Return the encoding that fits the rules: with a home or with stretch slots."""
+    return HomeEncoding(rules) if rules.home else Encoding(rules)

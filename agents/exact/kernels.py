@@ -28,6 +28,7 @@ import numpy as np
 
 from agents.exact.compiling import fast
 
+
 @fast
 def least_of_rows(total, r0, r1, r2, r3, r4, keep, toll):
     """Subtract from ``total`` the least of five rows, the last being ``keep * r4 + toll``."""

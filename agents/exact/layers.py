@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -37,14 +38,14 @@ class Layer:
     """Seat a on mask ``slot_a``, seat b on mask ``slot_b``; tables P and Q as kernels.py has them.
 
     Args:
-        a, b: move tables of the two seats, ``add_losses`` done for the two masks.
+        a, b: move tables of the two seats (``SeatMoves``, or ``SeatUnits`` in Norske), ``add_losses`` done for the two masks.
         blocks: returns solved P and Q of a later layer (slot_a, slot_b).
         dtype: float32 or float64.
         start: first values of P and Q.
     """
 
     def __init__(
-        self, a: SeatMoves, b: SeatMoves, slot_a: int, slot_b: int, blocks: Blocks, dtype: Any,
+        self, a: Any, b: Any, slot_a: int, slot_b: int, blocks: Blocks, dtype: Any,
         start: tuple[float, float],
     ) -> None:
         self.a, self.b, self.slot_a, self.slot_b = a, b, slot_a, slot_b
@@ -152,6 +153,25 @@ class Layer:
             _by_field(self.b, self.dtype), *lists,
         )
 
+    def column_places(self) -> tuple[npt.NDArray[np.int64], ...]:
+        """Return where column c of row i lies in P and Q: base[c] + i * width[c] (int64 each).
+
+        Of the two columns after the exits one is "seat b has won"; the other is never looked up.
+        """
+        sizes = self.b.encoding.sizes
+        zero, one, _ = self.constants
+        p_base = [int(self.p_rows[0]) + np.arange(self.nj)]
+        q_base = [int(self.q_rows[0]) + np.arange(self.nj)]
+        width = [np.full(self.nj, self.nj)]
+        for (at_p, at_q, columns), e in zip(self.exits.tolist(), self.exits_b, strict=True):
+            p_base.append(at_p + np.arange(int(sizes[e])))
+            q_base.append(at_q + np.arange(int(sizes[e])))
+            width.append(np.full(columns, columns))
+        p_base.append(np.array([zero, zero]))
+        q_base.append(np.array([one, one]))
+        width.append(np.array([0, 0]))
+        return tuple(np.concatenate(part).astype(np.int64) for part in (p_base, q_base, width))
+
     # ----------------------------------------------------------------------------------- sweeps
 
     def solve(
@@ -196,7 +216,7 @@ class Layer:
         cuts = [self.ni * k // parts for k in range(parts, -1, -1)]
         jobs = [
             pool.submit(sweep, *arguments, low, high)
-            for high, low in zip(cuts[:-1], cuts[1:], strict=True)
+            for high, low in pairwise(cuts)
         ]
         change = 0.0
         for k, job in enumerate(jobs):
@@ -206,7 +226,7 @@ class Layer:
         return change
 
 
-def _exits(seat: SeatMoves, slot: int) -> list[int]:
+def _exits(seat: Any, slot: int) -> list[int]:
     """Return the other masks that a move can reach from a mask."""
     reached = np.unique(seat.moves(slot).targets[..., 0]).tolist()
     return [s for s in reached if s >= 0 and s != slot]

@@ -15,6 +15,7 @@ from kimble_env.kernel import (
     move_target,
     play,
     throw,
+    throws_of_turn,
 )
 from kimble_env.rules import R_PASS
 
@@ -31,6 +32,15 @@ def other_seat(s, seat):
 
 
 @fast
+def no_six(throws):
+    """Return the chance that none of so many throws is a 6."""
+    chance = 1.0
+    for _ in range(throws):
+        chance *= 5.0 / 6.0
+    return chance
+
+
+@fast
 def value_before_throw(s, r, first, second, distance, scale, starts, sizes, slots, ranks, ring):
     """Return the win chance of the seat about to throw.
 
@@ -44,10 +54,19 @@ def value_before_throw(s, r, first, second, distance, scale, starts, sizes, slot
     mask_own, rank_own = rank_of(s["pieces"][seat], ring, ranks)
     mask_other, rank_other = rank_of(s["pieces"][other], ring, ranks)
     x, y = slots[mask_own], slots[mask_other]
+    first_moves = r[4 * seat + other] == distance
     at = starts[x, y] + rank_own * sizes[y] + rank_other
-    if r[4 * seat + other] == distance:
-        return first[at] * scale
-    return second[at] * scale
+    value = (first[at] if first_moves else second[at]) * scale
+    full = throws_of_turn(s, r, seat)
+    if s["throws"] >= full:
+        return value
+    # R23: the table holds the first of ``full`` throws; solve for what a 6 is worth, and throw on
+    at = starts[y, x] + rank_other * sizes[x] + rank_own
+    stay = 1.0 - (second[at] if first_moves else first[at]) * scale
+    miss = no_six(full)
+    six = (value - miss * stay) / (1.0 - miss)
+    miss = no_six(s["throws"])
+    return (1.0 - miss) * six + miss * stay
 
 
 @fast
@@ -141,7 +160,7 @@ def moves_batch(states, r, first, second, distance, scale, starts, sizes, slots,
 def backups_batch(
     states, r, first, second, distance, scale, starts, sizes, slots, ranks, ring, out
 ):
-    """Write to ``out`` float64 [B] what the table says one throw later, for the seat about to throw.
+    """Write to ``out`` float64 [B] what the table says one throw later.
 
     The mean over the six faces of the best move's chance: equal to ``values_batch`` where the table
     is right. Everything is thrown and played by the engine itself.
@@ -173,25 +192,10 @@ def backups_batch(
 
 
 @fast
-def place_batch(states, seat, other, own_slots, own_ranks, other_slots, other_ranks, configs, at):
-    """Set up positions before a throw of ``seat``, from indices into ``configs`` int8 [C, n].
-
-    Args:
-        at: int64 [slots], first configuration of each mask.
-    """
-    n = configs.shape[1]
+def set_throws(states, r):
+    """Set the throws left to those of a new throwing turn (R23)."""
     for i in range(len(states)):
-        s = states[i]
-        own = configs[at[own_slots[i]] + own_ranks[i]]
-        met = configs[at[other_slots[i]] + other_ranks[i]]
-        for k in range(n):
-            s["pieces"][seat, k] = own[k]
-            s["pieces"][other, k] = met[k]
-        s["seat"] = seat
-        s["throws"] = 1
-        s["winner"] = -1
-        s["last_seat"] = -1
-        s["last_action"] = -1
+        states[i]["throws"] = throws_of_turn(states[i], r, acting(states[i]))
 
 
 @fast

@@ -20,7 +20,7 @@ from agents.exact.layers import Layer, _by_field
 from agents.exact.solver import Solver
 from agents.exact.transitions import UNUSED, SeatMoves, check_supported
 from kimble_env.kernel import STATE
-from kimble_env.opponents import Agent, WeightAgent
+from kimble_env.opponents import Agent
 from kimble_env.rules import Rules
 
 MOST_PIECES = 3
@@ -65,27 +65,7 @@ class DuelLayer:
         )
         self.a_clash = np.bitwise_or.reduce(clash, axis=1)
         self.counts_a, self.counts_b = _counts(self.moves_a), _counts(self.moves_b)
-        self._columns()
-
-    def _columns(self) -> None:
-        """Find where column c of row i lies: ``base[c] + i * width[c]``."""
-        layer = self.layer
-        sizes = layer.b.encoding.sizes
-        p_base = [int(layer.p_rows[0]) + np.arange(layer.nj)]
-        q_base = [int(layer.q_rows[0]) + np.arange(layer.nj)]
-        width = [np.full(layer.nj, layer.nj)]
-        for (at_p, at_q, columns), e in zip(layer.exits.tolist(), layer.exits_b, strict=True):
-            p_base.append(at_p + np.arange(int(sizes[e])))
-            q_base.append(at_q + np.arange(int(sizes[e])))
-            width.append(np.full(columns, columns))
-        zero, one, _ = layer.constants
-        # seat b has won: 0 for seat a about to throw, 1 for seat b; "no move" is never looked up
-        p_base.append(np.array([zero, zero]))
-        q_base.append(np.array([one, one]))
-        width.append(np.array([0, 0]))
-        self.p_base = np.concatenate(p_base).astype(np.int64)
-        self.q_base = np.concatenate(q_base).astype(np.int64)
-        self.width = np.concatenate(width).astype(np.int64)
+        self.p_base, self.q_base, self.width = layer.column_places()
 
     def arguments(
         self, kinds: tuple[int, int], choices: tuple[Choices, Choices], record: bool, count: bool,
@@ -282,7 +262,7 @@ def perfect_play(solver: Solver, count_throws: bool) -> PerfectPlay:
             if not count_throws:
                 continue
             count = DuelLayer(Layer(solver.a, solver.b, x, y, _later(counted), np.float64, (0, 0)))
-            zero, one, _ = count.layer.constants
+            one = count.layer.constants[1]
             count.layer.arena[one : one + count.layer.nj] = 0.0  # a finished game has no throws
             fixed = (duel.FIXED, duel.FIXED)
             arguments = count.arguments(fixed, choices, False, True, np.zeros(2, np.int64))

@@ -8,26 +8,24 @@ from agents.exact.compiling import fast
 from kimble_env.kernel import play, throw
 from kimble_env.rules import R_PASS
 
+
 @fast
 def rank_of(pieces, ring, ranks):
-    """Return (stretch mask, rank) of one seat's pieces (any order, at least n of them)."""
+    """Return (stretch mask, rank) of one seat's pieces, in any order.
+
+    With a negative ``ring`` pieces come home at ``-ring`` (Norske): (pieces home, rank).
+    """
     n, mask, rank = len(ranks) - 1, 0, 0
-    sorted_mask, waiting = 0, 0
-    for k in range(n):
-        p = int(pieces[k])
-        if p < 0:
-            waiting += 1
-        elif p >= ring:
-            mask |= 1 << (p - ring)
-        else:
-            sorted_mask |= 1 << p
-    k, c = waiting, 0
-    while sorted_mask != 0:
-        if sorted_mask & 1 != 0:
-            k += 1
-            rank += ranks[k, c + 1]
-        sorted_mask >>= 1
-        c += 1
+    end = ring if ring > 0 else -ring
+    for a in range(n):
+        p = int(pieces[a])
+        if p >= end:
+            mask += 1 << (p - end) if ring > 0 else 1
+        elif p >= 0:
+            k = 1  # which piece this is, counted from the hindmost
+            for b in range(n):
+                k += pieces[b] < p or (b < a and pieces[b] == p)
+            rank += ranks[k, p + 1]
     return mask, rank
 
 
@@ -174,7 +172,7 @@ def probe_losses(s, r, seat, other, ring, ranks, hits, configs, fields, minus):
                 s["pieces"][seat, 0] = attacker[0]
                 throw(s, r, 6 if t == 0 else 1)
                 play(s, r, t, 6, 1)
-                mask, rank = rank_of(s["pieces"][other], ring, ranks)
+                _, rank = rank_of(s["pieces"][other], ring, ranks)
                 fields[i, k] = q
                 minus[i, k] = rank
 

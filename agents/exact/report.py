@@ -36,7 +36,7 @@ def solve_game(
         adjacent: neighbours instead of seats opposite each other.
         bracket: solve from both sides too (default: up to 3 pieces).
         play: strict passes and, where play ends for sure, the expected number of throws (default:
-            up to 3 pieces; more is an error).
+            up to 3 pieces; more is an error; not for rules with a home, Norske).
         tolerance: largest change in the last sweep of a layer (default by pieces).
         threads: sweeps that run at once.
         folder: for checkpoints (default: the cache folder for 4 pieces, none for fewer).
@@ -46,8 +46,8 @@ def solve_game(
     Returns:
         ``positions``, ``sweeps`` (mean over positions), ``most_sweeps`` of a layer, ``tolerance``,
         ``bracket`` (largest gap between the two sides, None if not run), ``open_share`` (positions
-        where the gap exceeds 1e-6), ``start_value``, ``start_lower``, ``start_upper`` (win chance of
-        the seat that throws first; without a bracket the last two equal None),
+        where the gap exceeds 1e-6), ``start_value``, ``start_lower``, ``start_upper`` (win chance
+        of the seat that throws first; without a bracket the last two are None),
         ``expected_throws``, ``strict_pass_share``, ``cpu_seconds``, ``wall_seconds``,
         ``peak_bytes``, ``table``, ``rules``, ``rules_hash``, ``pieces``, ``seats``.
 
@@ -63,7 +63,7 @@ def solve_game(
     solver = Solver(game, "value", tolerance, threads, folder, say=say)
     statistics = solver.solve()
     write_table(solver, target, statistics)
-    p, _ = solver.block(0, 0)
+    p = solver.block(0, 0)[0]
     out: dict[str, Any] = {
         "rules": str(game),
         "rules_hash": game.hash,
@@ -82,7 +82,7 @@ def solve_game(
         "strict_pass_share": None,
         "table": str(target),
     }
-    if small if play is None else play:
+    if (small if play is None else play) and not game.home:
         found = perfect_play(solver, not game.pass_allowed)
         out["expected_throws"] = found.expected_throws
         out["strict_pass_share"] = float(found.strict_pass_share)

@@ -35,6 +35,7 @@ from agents.exact.encoding import Encoding
 from agents.exact.errors import TableError
 from agents.exact.layers import Layer, Tolls
 from agents.exact.transitions import SeatMoves, check_supported
+from agents.exact.units import SeatUnits, UnitLayer, check_units
 from kimble_env.rules import Rules, find_rules
 
 Say = Callable[[str], None]
@@ -47,7 +48,7 @@ ENCODING = "masks x colex ranks, 1"
 
 @dataclass
 class Statistics:
-    """What a solve took. ``sweeps`` is the mean over cells, ``most_sweeps`` the largest of a layer."""
+    """What a solve took: ``sweeps`` is the mean over cells, ``most_sweeps`` that of a layer."""
 
     cells: int = 0
     cell_sweeps: int = 0
@@ -95,9 +96,11 @@ class Solver:
     def __post_init__(self) -> None:
         if self.mode not in START:
             raise TableError(f"mode must be one of {', '.join(START)}, got {self.mode!r}")
-        check_supported(self.rules)
+        # Norske has units and a home; the two kinds of solvers share all but moves and sweeps.
+        check_units(self.rules) if self.rules.home else check_supported(self.rules)
+        kind: Any = SeatUnits if self.rules.home else SeatMoves
         first, second = self.rules.seats
-        self.a, self.b = SeatMoves(self.rules, first, second), SeatMoves(self.rules, second, first)
+        self.a, self.b = kind(self.rules, first, second), kind(self.rules, second, first)
         self.encoding: Encoding = self.a.encoding
         self.dtype = np.dtype(np.float32 if self.rules.pieces > 3 else np.float64)
         if self.tolerance is None:
@@ -210,7 +213,8 @@ class Solver:
             self.block(x, y)
             self.statistics.resumed += 1
             return
-        layer = Layer(self.a, self.b, x, y, self.block, self.dtype, START[self.mode])
+        kind = UnitLayer if self.rules.home else Layer
+        layer = kind(self.a, self.b, x, y, self.block, self.dtype, START[self.mode])
         self._resume(layer)
         saved = time.monotonic()
 

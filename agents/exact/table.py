@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from agents.exact import lookup
 from agents.exact.blockfile import check_blocks, map_blocks, read_header, write_blocks
-from agents.exact.encoding import Encoding
+from agents.exact.encoding import Encoding, encoding_of
 from agents.exact.errors import TableError
 from agents.exact.solver import ENCODING, Solver, Statistics, two_seats
 from kimble_env._jit import cache_folder
@@ -49,7 +49,7 @@ class Table:
         self, rules: Rules, arrays: list[npt.NDArray[Any]], scale: float, header: dict[str, Any]
     ) -> None:
         self.rules, self.header = rules, header
-        self.encoding = Encoding(rules)
+        self.encoding = encoding_of(rules)
         first, second = rules.seats
         self.distance = int(rules.array[4 * first + second])
         for array in arrays:
@@ -73,16 +73,16 @@ class Table:
             raise TableError(f"positions must be STATE [B], got {states.dtype} {states.shape}")
         if not len(states):
             return
-        plays = states["plays"] != 0
-        if not (plays.sum(axis=1) == 2).all():
-            raise TableError("the exact table is for two seats; a position has another number")
-        seen = np.unique(plays, axis=0)
-        for row in seen:
-            a, b = np.flatnonzero(row)
+        seats = (states["plays"] != 0) @ np.array([1, 2, 4, 8])
+        for bits in np.flatnonzero(np.bincount(seats, minlength=16)).tolist():
+            playing = [seat for seat in range(4) if bits >> seat & 1]
+            if len(playing) != 2:
+                raise TableError(f"the exact table is for two seats, a position has {playing}")
+            a, b = playing
             between = {int(self.rules.array[4 * a + b]), int(self.rules.array[4 * b + a])}
             if self.distance not in between:
                 raise TableError(
-                    f"the table is for seats like {self.rules.seats}, got seats {(int(a), int(b))}"
+                    f"the table is for seats like {self.rules.seats}, a position has {playing}"
                 )
 
     def values(self, states: npt.NDArray[np.void]) -> Values:
@@ -122,7 +122,7 @@ class Table:
         return np.where(win >= 0.0, best - win, np.float32(np.nan)).astype(np.float32)
 
     def backups(self, states: npt.NDArray[np.void]) -> npt.NDArray[np.float64]:
-        """Return what the table says one throw later: float64 [B]; equals ``values`` if it is right.
+        """Return what the table says one throw later: float64 [B]; ``values`` if it is right.
 
         Raises:
             TableError: positions that the table is not for.
@@ -133,7 +133,7 @@ class Table:
         return out
 
 
-# ------------------------------------------------------------------------------------ random positions
+# -------------------------------------------------------------------------------- random positions
 
 
 def random_positions(rules: Rules, count: int, seed: int) -> npt.NDArray[np.void]:
@@ -143,7 +143,7 @@ def random_positions(rules: Rules, count: int, seed: int) -> npt.NDArray[np.void
         rules: rules with two seats.
         seed: of numpy's generator.
     """
-    code = Encoding(rules)
+    code = encoding_of(rules)
     configs = np.concatenate([code.configurations(k) for k in range(len(code.masks))])
     generator = np.random.default_rng(seed)
     out: list[npt.NDArray[np.void]] = []
@@ -160,6 +160,7 @@ def random_positions(rules: Rules, count: int, seed: int) -> npt.NDArray[np.void
         states["seat"] = np.array(rules.seats)[seat]
         states["throws"], states["winner"] = 1, -1
         states["last_seat"], states["last_action"] = -1, -1
+        lookup.set_throws(states, rules.array)
         good = states[~_clash(rules, states)][:missing]
         out.append(good)
         missing -= len(good)
@@ -178,7 +179,7 @@ def _clash(rules: Rules, states: npt.NDArray[np.void]) -> npt.NDArray[np.bool_]:
     return out
 
 
-# ---------------------------------------------------------------------------------- making and finding
+# ------------------------------------------------------------------------------ making and finding
 
 
 def gather(solver: Solver, dtype: Any) -> list[npt.NDArray[Any]]:

@@ -51,7 +51,7 @@ def check_supported(rules: Rules) -> None:
 
 @dataclass
 class Moves:
-    """All moves from the configurations of one mask; arrays as ``probes.probe_moves`` fills them."""
+    """All moves from the configurations of one mask, as ``probes.probe_moves`` writes them."""
 
     configs: npt.NDArray[np.int8]
     targets: npt.NDArray[np.int32]
@@ -121,8 +121,8 @@ class SeatMoves:
         )
         if odd:
             raise RulesError(
-                f"the exact solver cannot handle {self.rules}: {odd} throws gave the die to another "
-                "seat than expected"
+                f"the exact solver cannot handle {self.rules}: {odd} throws gave the die to "
+                "another seat than expected"
             )
         return table
 
