@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from kimble_env.notation import Result as Result
     from kimble_env.notation import read_record as read_record
     from kimble_env.notation import write_record as write_record
+    from kimble_env.opponents import choose as choose
     from kimble_env.opponents import make_agent as make_agent
     from kimble_env.referee import Referee as Referee
     from kimble_env.refereed import RefereedGame as RefereedGame
@@ -59,7 +60,7 @@ _HOMES = {
     "game": ("Event", "Game", "Move"),
     "notation": ("GameRecord", "Result", "read_record", "write_record"),
     "ledger": ("LedgerError",),
-    "opponents": ("make_agent",),
+    "opponents": ("choose", "make_agent"),
     "refereed": ("RefereedGame",),
     "referee": ("Referee",),
     "rules": ("PRESETS", "Rules", "find_rules"),

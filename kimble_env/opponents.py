@@ -41,7 +41,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from importlib import metadata
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -59,6 +59,9 @@ from kimble_env.kernel import RUNNING, STATE, faults_batch, legal_batch, take_st
 from kimble_env.notation import format_position, position_faults
 from kimble_env.own_code import absolute, load_own, split_own
 from kimble_env.rules import Rules, find_rules
+
+if TYPE_CHECKING:
+    from kimble_env.game import Game, Move
 
 States = npt.NDArray[np.void]
 Keys = npt.NDArray[np.uint64]
@@ -548,6 +551,30 @@ def make_agent(spec: str | Agent | Callable[..., Any], rules: str | Rules = "kim
     if split_own(spec) is not None:
         return _from_object(load_own(spec), rules, spec, absolute(spec))
     raise AgentError(_unknown(spec))
+
+
+def choose(agent: str | Agent | Callable[..., Any], game: Game) -> Move:
+    """Return the move that an agent makes in a game, ready for ``game.play``.
+
+    >>> from kimble_env import Game, choose
+    >>> str(choose("random", Game.from_text("norske R3,20/B0/Y-/G- R 4 1")))
+    '20-24'
+
+    Args:
+        agent: a spec or whatever else :func:`make_agent` takes. Made anew each time: keep the made
+            agent where speed matters.
+        game: with a die thrown.
+
+    Raises:
+        AgentError: an agent that is not known or does not fit the game's rules.
+        PositionError: no die has been thrown, or the game is over.
+    """
+    made = make_agent(agent, game.rules)
+    positions = game.state
+    check_decisions(positions, game.rules)
+    answer = made.act(hide_random_state(positions), decision_keys(positions))
+    action = int(check_actions(positions, game.rules, answer, made.spec)[0])
+    return next(move for move in game.legal_moves if move.action == action)
 
 
 def _unknown(spec: str) -> str:

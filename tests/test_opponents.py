@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from test_features import bits, decisions, new_games
 
-from kimble_env import features, kernel, opponents
+from kimble_env import Game, choose, features, kernel, opponents
 from kimble_env.errors import AgentError, IllegalMoveError, KimbleError, PositionError
 from kimble_env.features import FEATURES
 from kimble_env.notation import parse_position
@@ -502,3 +502,25 @@ def test_fifty_thousand_decisions_are_all_legal(name: str) -> None:
         kernel.play_batch(part, rules.array, actions, np.zeros((len(rows), 2), np.int8))
         kernel.put_states(states, rows, part)
         made += len(rows)
+
+
+def test_choose_gives_the_move_of_an_agent_in_a_game() -> None:
+    game = Game.from_text("norske R3,20/B0/Y-/G- R 4 1")
+    assert str(choose("random", game)) == "20-24"
+    assert str(choose(lambda game: game.legal_moves[-1], game)) == "20-24"
+    game = Game("kimble", seed=3)
+    bot = make_agent("cautious", game.rules)
+    while not game.over:
+        game.throw()
+        before = game.to_text()
+        move = choose(bot, game)
+        assert game.to_text() == before
+        assert move == choose("cautious", game)
+        game.play(move)
+
+
+def test_choose_before_a_throw_says_so() -> None:
+    with pytest.raises(PositionError, match="no die has been thrown"):
+        choose("random", Game("kimble", seed=3))
+    with pytest.raises(AgentError, match="unknown agent"):
+        choose("nobody", Game.from_text("norske R3,20/B0/Y-/G- R 4 1"))

@@ -20,7 +20,7 @@ from rich.table import Table
 from agents import make_agent
 from agents.network import PolicyAgent
 from evaluation import MatchResult, play_match
-from kimble_env import Game, find_rules
+from kimble_env import Game, choose, find_rules
 from kimble_env.errors import KimbleError
 from kimble_env.render import svg, text
 from training.config import PPOConfig
@@ -51,8 +51,6 @@ def judge_policy(agent: PolicyAgent, games: int) -> list[MatchResult]:
 
 def finished_game(agent: PolicyAgent, seed: int) -> Game:
     """Play one game of the policy (red) against three heuristics to its end and return it."""
-    from kimble_env.opponents import decision_keys, hide_random_state
-
     rules = agent.rules.replace(starter="R")
     game = Game(rules, seed=seed)
     players = [agent, *(make_agent(name, agent.rules) for name in BASELINES[:3])]
@@ -60,9 +58,7 @@ def finished_game(agent: PolicyAgent, seed: int) -> Game:
         if game.die is None:
             game.throw()
         if game.legal_moves:
-            state = game.state
-            action = players[game.seat].act(hide_random_state(state), decision_keys(state))[0]
-            game.play(next(m for m in game.legal_moves if m.action == action))
+            game.play(choose(players[game.seat], game))
     return game
 
 
