@@ -38,7 +38,8 @@ class Layer:
     """Seat a on mask ``slot_a``, seat b on mask ``slot_b``; tables P and Q as kernels.py has them.
 
     Args:
-        a, b: move tables of the two seats (``SeatMoves``, or ``SeatUnits`` in Norske), ``add_losses`` done for the two masks.
+        a, b: move tables of the two seats (``SeatMoves``, or ``SeatUnits`` in Norske),
+            ``add_losses`` done for the two masks.
         blocks: returns solved P and Q of a later layer (slot_a, slot_b).
         dtype: float32 or float64.
         start: first values of P and Q.

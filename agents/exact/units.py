@@ -116,8 +116,8 @@ class SeatUnits:
         """Fill ``own_fields`` and ``minus`` of a layer: what ``attacker`` can capture."""
         table, code = self.moves(slot), self.encoding
         norske.probe_unit_losses(
-            self.state, self.rules.array, attacker.seat, self.seat, self.ring, code.ring, code.ranks,
-            attacker.hits, table.configs, table.own_fields, table.minus,
+            self.state, self.rules.array, attacker.seat, self.seat, self.ring, code.ring,
+            code.ranks, attacker.hits, table.configs, table.own_fields, table.minus,
         )
 
 
@@ -185,7 +185,7 @@ def _reach_units(
 def _bits(
     hits: npt.NDArray[np.int8], configs: npt.NDArray[np.int8], ring: int, translate: bool
 ) -> npt.NDArray[np.int64]:
-    """Return the ring fields of each configuration as bits, as the other seat counts them or own."""
+    """Return each configuration's ring fields as bits, in own count or as the other seat sees."""
     p = configs.astype(np.int64)
     on_ring = (p >= 0) & (p < ring)
     seen = hits[p.clip(0, ring - 1)].astype(np.int64) if translate else p
