@@ -230,7 +230,7 @@ class _Table:
         self.weights = np.zeros((n, FEATURE_COUNT))
         self.rows = np.full(n + 1, -1, np.int8)  # agent -> row of weights, -1: it is asked
         for k, agent in enumerate(agents):
-            if isinstance(agent, WeightAgent):
+            if type(agent) is WeightAgent:  # a subclass may decide in its own way
                 self.weights[k] = agent.weights
                 self.rows[k] = k
         self.compiled = bool((self.rows[:n] >= 0).all())

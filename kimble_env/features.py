@@ -32,6 +32,7 @@ from kimble_env.kernel import (
     draw,
     legal_actions,
     lowest_bit,
+    mix,
     move_target,
     mover_yields,
     nth_bit,
@@ -317,8 +318,12 @@ def best_actions(s, r, actions, w, kind):
 @wrapping
 @inlined
 def decision_key(s):
-    """Return the uint64 with which the seat to act breaks ties: a hash of (seed, seat, plies)."""
-    return draw(s["seed"], AGENT_STREAM + acting(s), s["plies"])
+    """Return the uint64 with which the seat to act breaks ties: a hash of (seed, seat, plies).
+
+    ``draw`` alone can be inverted, and an agent that finds the seed knows the dice to come. Adding
+    the seed once more before the last mixing leaves nothing to invert step by step.
+    """
+    return mix(draw(s["seed"], AGENT_STREAM + acting(s), s["plies"]) + s["seed"])
 
 
 @njit

@@ -352,11 +352,13 @@ def legal_actions(s, r, die):
         unclean &= ~blocked
     clean, unclean = clean << 1, unclean << 1
     if die == 6 and waiting > 0:  # R2
-        if own & 1 != 0 and r[R_BATTERIES] == 0:
-            if closed & 1 == 0:
-                unclean |= 1
-        elif closed & 1 == 0:
+        if own & 1 != 0 and r[R_BATTERIES] != 0:
             clean |= 1  # R25
+        elif closed & 1 == 0:
+            if own & 1 != 0:
+                unclean |= 1
+            else:
+                clean |= 1
     moves = clean if clean != 0 else unclean  # R28, R29
     if r[R_PASS_ALLOWED] != 0:
         moves |= 1 << r[R_PASS]  # R12

@@ -651,9 +651,26 @@ def _result_json(result: Result | None) -> dict[str, Any] | None:
 
 
 def write_record(record: GameRecord, path: str | os.PathLike[str], append: bool = False) -> None:
-    """Write a record to a file of JSON lines; ``append`` adds it to the games already there."""
-    with open(path, "a" if append else "w", encoding="utf-8", newline="\n") as file:
-        file.writelines(line + "\n" for line in record.to_lines())
+    """Write a record to a file of JSON lines; ``append`` adds it to the games already there.
+
+    A new file appears whole or not at all.
+
+    Raises:
+        NotationError: a text of the record cannot be written as UTF-8. Nothing has changed.
+        OSError: the file cannot be written.
+    """
+    try:
+        data = "".join(line + "\n" for line in record.to_lines()).encode()
+    except UnicodeEncodeError as error:
+        raise NotationError(f"the record holds text that is not Unicode: {error}") from None
+    if append:
+        with open(path, "ab") as file:
+            file.write(data)
+        return
+    place = Path(path)
+    partial = place.with_name(place.name + ".part")
+    partial.write_bytes(data)
+    os.replace(partial, place)
 
 
 def read_record(source: str | os.PathLike[str] | Iterable[str]) -> GameRecord:
@@ -701,7 +718,8 @@ def _lines(source: str | os.PathLike[str] | Iterable[str]) -> list[str]:
     if not isinstance(source, str | os.PathLike):
         return list(source)
     try:
-        return Path(source).read_text(encoding="utf-8").splitlines()
+        # Not splitlines(): JSON may hold other line ends, such as U+2028, inside a string.
+        return Path(source).read_text(encoding="utf-8").replace("\r\n", "\n").split("\n")
     except UnicodeDecodeError as error:
         raise NotationError(f"record {os.fspath(source)}: not UTF-8 text ({error})") from None
 

@@ -432,7 +432,7 @@ def _from_object(thing: Any, rules: Rules, spec: str | None, recipe: str | None)
     if spec is None:
         name = str(getattr(thing, "spec", name))
     _check_same_rules(thing, rules, name)
-    if isinstance(thing, WeightAgent):
+    if type(thing) is WeightAgent:  # a subclass may decide in its own way
         return thing
     kind = CheckedEvaluator if callable(getattr(thing, "evaluate", None)) else CheckedAgent
     return kind(thing, rules, name, recipe)
@@ -538,7 +538,7 @@ def make_agent(spec: str | Agent | Callable[..., Any], rules: str | Rules = "kim
     """
     rules = find_rules(rules)
     if not isinstance(spec, str):
-        if isinstance(spec, WeightAgent | CheckedAgent):
+        if type(spec) is WeightAgent or isinstance(spec, CheckedAgent):
             _check_same_rules(spec, rules, spec.spec)
             return spec
         return _from_object(spec, rules, None, None)

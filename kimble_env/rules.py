@@ -211,6 +211,9 @@ class Rules:
         }
         if self.members is None:
             del options["members"]
+        else:  # members can go out, and then win_at decides games
+            options["members"] = read_members(self.members)
+            options["win_at"] = self.win_at
         text = json.dumps({"board": board, **options}, sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
@@ -282,6 +285,13 @@ def read_members(text: str) -> tuple[int, int, int, int]:
     if len(numbers) not in (1, 2) or None in matches or max(map(max, numbers)) > 1000:
         raise RulesError(f"members must be like 20, 20+5 or 20+5/100 (per mille), got {text!r}")
     return (*numbers[0], *numbers[-1])
+
+
+def members_text(text: str) -> str:
+    """Return the shortest text of the option ``members`` that says the same."""
+    first, more, second, more_2 = read_members(text)
+    parts = [f"{a}+{b}" if b else f"{a}" for a, b in ((first, more), (second, more_2))]
+    return parts[0] if parts[0] == parts[1] else "/".join(parts)
 
 
 def _starter_code(starter: str) -> int:
@@ -393,6 +403,8 @@ def _read_value(name: str, value: Any) -> Any:
         return value == "yes"
     if option.kind == "int" and re.fullmatch(r"-?[0-9]{1,12}", value):
         return int(value)
+    if option.kind == "members" and _value_fault(name, option, value) is None:
+        return members_text(value)
     return value
 
 

@@ -35,6 +35,8 @@ CONFIGS: list[tuple[str, dict[str, Any]]] = [
     ("norske", {"three_throws_when": "none_on_track"}),
     ("norske", {"pass_allowed": True}),
     ("norske", {"batteries": False}),
+    ("norske", {"own_collision": "illegal"}),
+    ("kimble", {"batteries": True}),
     ("norske", {"protected_start": False}),
     ("norske", {"home": False}),
     ("norske", {"empty_throws": 1}),

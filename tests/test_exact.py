@@ -15,6 +15,7 @@ import pytest
 
 from agents.exact import layers, register
 from agents.exact.blockfile import HEADER_BYTES
+from agents.exact.decisions import make_decisions, read_decisions
 from agents.exact.encoding import Encoding, encoding_of
 from agents.exact.errors import TableError
 from agents.exact.oracle import ExactAgent
@@ -33,7 +34,14 @@ from agents.exact.table import (
 )
 from kimble_env.errors import RulesError
 from kimble_env.game import Game
-from kimble_env.kernel import STATE, empty_states, game_keys, new_game_batch, play_random_batch
+from kimble_env.kernel import (
+    STATE,
+    empty_states,
+    faults_batch,
+    game_keys,
+    new_game_batch,
+    play_random_batch,
+)
 from kimble_env.opponents import make_agent
 from kimble_env.rules import Rules, find_rules
 
@@ -520,3 +528,41 @@ def test_random_positions_can_be() -> None:
     assert states.dtype == STATE
     for state in states[:50]:
         Game.from_state(rules, state.reshape(1).copy())
+
+
+# -------------------------------------------------------------------------------- decision sets
+
+
+def test_a_decision_set_holds_what_the_table_says(kimble_two: Solver, tmp_path: Path) -> None:
+    table = table_of(kimble_two)
+    path = tmp_path / "set.npz"
+    make_decisions(table, path, decisions=500, sample=700)
+    found = read_decisions(kimble_two.rules, path)
+    win = table.moves(found.positions)
+    assert np.array_equal(np.isnan(found.win), win < 0)
+    assert np.abs(np.where(win < 0, 0, found.win - win))[win >= 0].max() < 1e-5
+    assert ((win >= 0).sum(axis=1) >= 2).all()
+    assert np.abs(found.value - table.values(found.sample)).max() < 1e-5
+    best = np.nanargmax(found.win, axis=1)
+    assert (found.losses(best) == 0.0).all()
+    assert found.losses(np.nanargmin(found.win, axis=1)).mean() > 0.0
+    with pytest.raises(TableError, match="is not legal"):
+        found.losses(np.nanargmax(np.isnan(found.win), axis=1))
+    with pytest.raises(TableError, match="made for"):
+        read_decisions("kombat[pieces=2]", path)
+    with pytest.raises(TableError, match="no decision set"):
+        read_decisions("kombat[pieces=2]", tmp_path / "absent.npz")
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    path.write_bytes(bytes(data))
+    with pytest.raises(TableError, match="damaged"):
+        read_decisions(kimble_two.rules, path)
+
+
+def test_the_shipped_four_piece_set_is_whole() -> None:
+    found = read_decisions("kimble")
+    assert len(found.positions) == 100_000
+    assert len(found.sample) == 200_000
+    bits = np.empty(len(found.positions), np.int64)
+    faults_batch(found.positions, found.rules.array, bits)
+    assert not bits.any()

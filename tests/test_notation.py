@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -602,3 +603,21 @@ def test_malformed_records_raise_only_kimble_errors(number, line):
     except KimbleError:
         return
     assert game.record(record.players or None).entries == record.entries
+
+
+def test_records_with_odd_line_ends_in_names_come_back(tmp_path: Path) -> None:
+    game = Game("kimble", seed=1)
+    game.throw()
+    record = game.record(players=["a\u2028b", "c\u0085d", "e\r", "f"])
+    write_record(record, tmp_path / "game.jsonl")
+    assert read_record(tmp_path / "game.jsonl") == record
+
+
+def test_a_record_that_cannot_be_written_leaves_the_file_alone(tmp_path: Path) -> None:
+    path = tmp_path / "game.jsonl"
+    path.write_text("precious")
+    record = Game("kimble", seed=1).record(players=["\ud800", "b", "c", "d"])
+    with pytest.raises(NotationError, match="not Unicode"):
+        write_record(record, path)
+    assert path.read_text() == "precious"
+    assert list(tmp_path.iterdir()) == [path]

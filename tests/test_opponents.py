@@ -524,3 +524,37 @@ def test_choose_before_a_throw_says_so() -> None:
         choose("random", Game("kimble", seed=3))
     with pytest.raises(AgentError, match="unknown agent"):
         choose("nobody", Game.from_text("norske R3,20/B0/Y-/G- R 4 1"))
+
+
+def test_a_subclass_of_weight_agent_decides_in_its_own_way() -> None:
+    """It is asked, not judged by its weights."""
+    from evaluation import play_match
+
+    class Refuses(WeightAgent):
+        def act(self, positions: object, keys: object) -> object:  # type: ignore[override]
+            raise RuntimeError("asked")
+
+    agent = Refuses("refuses", find_rules("kimble", players=2), np.zeros(len(FEATURES)))
+    with pytest.raises(RuntimeError, match="asked"):
+        play_match([agent, "random"], "kimble", 4)
+
+
+def test_keys_do_not_give_the_seed_away() -> None:
+    """Undoing the finaliser of SplitMix64 used to give the seed, and with it the dice to come."""
+    states = new_games(KIMBLE, 8)
+    keys = decision_keys(states)
+    mask, gamma = (1 << 64) - 1, 0x9E3779B97F4A7C15
+
+    def unmix(z: int) -> int:
+        z ^= z >> 31 ^ z >> 62
+        z = z * pow(0x94D049BB133111EB, -1, 1 << 64) & mask
+        z ^= z >> 27 ^ z >> 54
+        z = z * pow(0xBF58476D1CE4E5B9, -1, 1 << 64) & mask
+        return z ^ z >> 30 ^ z >> 60
+
+    for s, key in zip(states, keys, strict=True):
+        counter = (kernel.AGENT_STREAM + int(s["seat"]) << 40) + int(s["plies"]) + 1
+        guess = (unmix(int(key)) - counter * gamma) & mask
+        assert guess != int(s["seed"])
+        drawn = int(kernel.draw(s["seed"], kernel.AGENT_STREAM + int(s["seat"]), int(s["plies"])))
+        assert (unmix(drawn) - counter * gamma) & mask == int(s["seed"])

@@ -366,3 +366,17 @@ def test_copies_of_rules_keep_a_read_only_array(copied):
     assert again == rules
     assert not again.array.flags.writeable
     assert np.array_equal(again.array, rules.array)
+
+
+def test_members_that_mean_the_same_are_the_same() -> None:
+    same = [find_rules(f"norske[members={m}]") for m in ("20", "020", "20+0", "20/20", "20+0/20")]
+    assert len({rules.hash for rules in same}) == 1
+    assert {str(rules) for rules in same} == {"norske[members=20]"}
+    assert str(find_rules("norske[members=20+5/100]")) == "norske[members=20+5/100]"
+
+
+def test_win_at_is_hashed_where_members_can_fail() -> None:
+    """It decides games only when a team can go out between its last piece home and its last cup."""
+    assert find_rules("norske[win_at=home]").hash == find_rules("norske").hash
+    with_members = find_rules("norske[members=20]")
+    assert with_members.hash != with_members.replace(win_at="home").hash

@@ -31,6 +31,14 @@ def piece_on(fields, field):
 
 
 @fast
+def asked(kind, count, chosen):
+    """Return which moves a policy needs the values of, as a range."""
+    if kind != FIXED or count == 0:
+        return 0, count
+    return (0, 0) if chosen == PASS else (chosen, chosen + 1)
+
+
+@fast
 def settle(kind, values, count, may_pass, stay, chosen):
     """Return the value of a throw under a policy, and the move (PASS for none).
 
@@ -59,11 +67,11 @@ def settle(kind, values, count, may_pass, stay, chosen):
 
 @fast
 def throw_of_a(
-    arena, rows, i, j, die, flip, sign, own, a_moves, a_counts, a_hits, a_losers, a_chances,
-    b_masks, b_fields, b_minus, values,
+    arena, rows, i, j, die, flip, sign, own, a_moves, a_hits, a_losers, a_chances, b_masks,
+    b_fields, b_minus, low, high, values,
 ):
-    """Write the value for seat a of each of its moves of a face to ``values``."""
-    for n in range(a_counts[i, die]):
+    """Write the value for seat a of its moves low..high-1 of a face to ``values``."""
+    for n in range(low, high):
         row = rows[a_moves[i, die, n]]
         q = a_hits[i, die, n]
         if q >= 0 and (b_masks[j] >> q) & 1 != 0:
@@ -80,15 +88,15 @@ def throw_of_a(
 
 @fast
 def throw_of_b(
-    arena, base, width, rows, i, j, die, flip, sign, own, taken, b_moves, b_counts, b_hits,
-    b_losers, b_chances, a_fields, a_minus, values,
+    arena, base, width, rows, i, j, die, flip, sign, own, taken, b_moves, b_hits, b_losers,
+    b_chances, a_fields, a_minus, low, high, values,
 ):
-    """Write the value for seat b of each of its moves of a face to ``values``.
+    """Write the value for seat b of its moves low..high-1 of a face to ``values``.
 
     Args:
         base, width: int64 [columns], where column c of row i lies: base[c] + i * width[c].
     """
-    for n in range(b_counts[j, die]):
+    for n in range(low, high):
         c = b_moves[j, die, n]
         q = b_hits[j, die, n]
         if q >= 0 and (taken >> q) & 1 != 0:
@@ -136,22 +144,24 @@ def sweep_duel(
                     own = die == 5
                     if side == 0:
                         rows = p_rows if own else q_rows
-                        throw_of_a(
-                            arena, rows, i, j, die, flip, sign, own, a_moves, a_counts, a_hits,
-                            a_losers, a_chances, b_masks, b_fields, b_minus, values,
-                        )
                         count, flags, kind = a_counts[i, die], a_flags[i, die], kind_a
                         chosen = choices_a[i, j, die] if kind == FIXED else 0
+                        low, high = asked(kind, count, chosen)
+                        throw_of_a(
+                            arena, rows, i, j, die, flip, sign, own, a_moves, a_hits, a_losers,
+                            a_chances, b_masks, b_fields, b_minus, low, high, values,
+                        )
                         across = arena[q_rows[i] + j]
                     else:
                         rows = q_rows if own else p_rows
                         base = q_base if own else p_base
-                        throw_of_b(
-                            arena, base, width, rows, i, j, die, flip, sign, own, taken, b_moves,
-                            b_counts, b_hits, b_losers, b_chances, a_fields, a_minus, values,
-                        )
                         count, flags, kind = b_counts[j, die], b_flags[j, die], kind_b
                         chosen = choices_b[i, j, die] if kind == FIXED else 0
+                        low, high = asked(kind, count, chosen)
+                        throw_of_b(
+                            arena, base, width, rows, i, j, die, flip, sign, own, taken, b_moves,
+                            b_hits, b_losers, b_chances, a_fields, a_minus, low, high, values,
+                        )
                         across = arena[p_rows[i] + j]
                     stay = old if own else flip + sign * across
                     v, move = settle(kind, values, count, flags & 2 != 0, stay, chosen)
