@@ -160,6 +160,19 @@ def _ppo_command() -> Callable[..., None]:
 train_app.command("ppo")(_ppo_command())
 
 
+_EXTRAS = {
+    "torch": "train",
+    "stable_baselines3": "train",
+    "sb3_contrib": "train",
+    "tensorboard": "train",
+    "matplotlib": "eval",
+    "safetensors": "app",
+    "threadpoolctl": "app",
+    "pygame": "render",
+}
+"""Which extra brings a module that a command may miss."""
+
+
 def main() -> None:
     """Entry point of the command: errors of input end with one clear line and exit code 2."""
     try:
@@ -168,15 +181,13 @@ def main() -> None:
         typer.echo(f"error: {error}", err=True)
         sys.exit(2)
     except ModuleNotFoundError as error:
-        extra = {"torch": "train", "sb3_contrib": "train", "stable_baselines3": "train"}
-        room = extra.get(str(error.name), "all")
-        typer.echo(
-            f"error: {error.name} is not installed: pip install 'kimble-rl[{room}]'", err=True
-        )
+        extra = _EXTRAS.get(str(error.name).partition(".")[0])
+        remedy = f": pip install 'kimble-rl[{extra}]'" if extra else ""
+        typer.echo(f"error: the module {error.name} is not installed{remedy}", err=True)
         sys.exit(2)
-    except BrokenPipeError:
-        sys.stderr.close()
-        sys.exit(141)
+    except OSError as error:  # a full disk, a file that cannot be opened; click ends broken pipes
+        typer.echo(f"error: {error}", err=True)
+        sys.exit(1)
     except KeyboardInterrupt:
         sys.exit(130)
 

@@ -1,0 +1,116 @@
+"""The command ``kimble`` as a process: output, errors, exit codes."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("typer")
+
+
+def kimble(*arguments: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    """Run the command in a process of its own."""
+    command = [sys.executable, "-m", "kimble_app.cli", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, cwd=cwd, timeout=300)
+
+
+def test_help_names_the_commands_and_loads_nothing_heavy() -> None:
+    code = (
+        "import sys, kimble_app.cli as cli; sys.argv = ['kimble', '--help']\n"
+        "try: cli.main()\n"
+        "except SystemExit: pass\n"
+        "heavy = {'torch', 'gymnasium', 'pettingzoo', 'numba', 'matplotlib', 'pygame'}\n"
+        "print('HEAVY', sorted(heavy & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert "evaluate" in done.stdout
+    assert "train" in done.stdout
+    assert "referee" in done.stdout
+    assert "HEAVY []" in done.stdout
+
+
+def test_version() -> None:
+    from kimble_env import __version__
+
+    assert kimble("--version").stdout.strip() == __version__
+
+
+def test_evaluate_prints_one_json_object() -> None:
+    done = kimble("evaluate", "capture", "random", "--games", "40", "--players", "4", "--json")
+    assert done.returncode == 0
+    result = json.loads(done.stdout)
+    assert result["games"] == 40
+    assert len(result["agents"]) == 4
+    assert result["agents"][0]["agent"] == "capture"
+
+
+def test_evaluate_takes_an_agent_from_a_file(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text("def play(game):\n    return game.legal_moves[0]\n")
+    done = kimble("evaluate", "mine.py:play", "random", "--games", "4", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "mine.py:play" in done.stdout
+    assert "par 50.0 %" in done.stdout
+
+
+def test_the_title_keeps_the_options_of_the_rules() -> None:
+    done = kimble("evaluate", "random", "random", "--games", "4", "--rules", "norske[pieces=2]")
+    assert "norske[pieces=2]" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("evaluate", "nobody"), "unknown agent 'nobody'; known:"),
+        (("evaluate", "random", "--rules", "chess"), "unknown rule set 'chess'"),
+        (("evaluate", "random", "--rules", "norske[foo=1]"), "unknown option 'foo'"),
+        (("evaluate", "random", "--players", "7"), "players must be 2, 3 or 4"),
+        (("evaluate", "random", "--games", "-1"), "games must be a whole number of at least 1"),
+        (("evaluate", "net:nowhere"), "no readable model in 'nowhere'"),
+        (("evaluate", "random", "--pieces", "3", "--rules", "kimble[pieces=2]"), "given twice"),
+        (("train", "ppo", "run", "--players", "9"), "players must lie in 2..4, got 9"),
+        (("train", "ppo", "run", "--resume"), "nothing to resume"),
+    ],
+)
+def test_mistakes_end_with_one_clear_line(
+    tmp_path: Path, arguments: tuple[str, ...], message: str
+) -> None:
+    done = kimble(*arguments, cwd=tmp_path)
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert "Traceback" not in done.stderr
+    assert done.stdout == ""
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_missing_module_of_ones_own_is_not_blamed_on_the_project(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text("import not_there_at_all\n")
+    done = kimble("evaluate", "mine.py:play", "random", "--games", "4", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "not_there_at_all" in done.stderr
+    assert "pip install" not in done.stderr
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs the device /dev/full")
+def test_a_full_disk_is_said() -> None:
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "kimble_app.cli", "evaluate", "random", "--games", "4"],
+            stdout=full, stderr=subprocess.PIPE, text=True, timeout=300,
+        )  # fmt: skip
+    assert done.returncode == 1
+    assert "Traceback" not in done.stderr
+
+
+def test_train_ppo_leaves_a_policy_that_plays(tmp_path: Path) -> None:
+    settings = ("--envs", "16", "--steps", "16", "--batch", "64", "--evaluate-games", "8")
+    done = kimble("train", "ppo", "run", "--decisions", "256", *settings, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip() == f"policy  net:{Path('run') / 'policy'}"
+    match = ("net:run/policy", "random", "--players", "4", "--games", "8", "--json")
+    done = kimble("evaluate", *match, cwd=tmp_path)
+    assert json.loads(done.stdout)["games"] == 8
