@@ -180,20 +180,18 @@ from kimble_env.errors import (
     IllegalMoveError,
     KimbleError,
     NotationError,
-    PositionError,
 )
-from kimble_env.game import read_seed
+from kimble_env.game import read_options, read_seed
 from kimble_env.kernel import (
     ARRIVED,
     LOG_COLUMNS,
-    RUNNING,
     TRUNCATED,
     empty_states,
     game_keys,
     legal_batch,
     new_game_batch,
 )
-from kimble_env.notation import CAUSES, EventTuple, format_move, parse_position
+from kimble_env.notation import CAUSES, EventTuple, format_move, read_start
 from kimble_env.observation import observation_layout
 from kimble_env.rewards import (
     Shaping,
@@ -370,7 +368,7 @@ class raw_env(AECEnv[str, Observation, int]):
             options: ``{"position": text}`` starts from a position; the rest is ignored.
 
         Raises:
-            KimbleError: the seed is no such number.
+            KimbleError: the seed is no such number, or options that are no dict.
             NotationError, PositionError: a position that cannot be read, cannot be, is not of
                 these rules and seats, or is over.
         """
@@ -403,6 +401,8 @@ class raw_env(AECEnv[str, Observation, int]):
             code = index(action)
         except TypeError:
             raise self._not_a_number(action) from None
+        if action is True or action is False:  # whole numbers to Python, but no choice of a move
+            raise self._not_a_number(action)
         observation, mask = np.empty(self._size, INT8), np.empty(self._actions, INT8)
         answer = self._play(code, observation, mask) if 0 <= code < self._actions else -1
         if answer < 0:
@@ -508,22 +508,8 @@ class raw_env(AECEnv[str, Observation, int]):
 
     def _position(self, options: dict[str, Any] | None) -> npt.NDArray[np.void] | None:
         """Return the game that the options ask for, or None."""
-        text = (options or {}).get("position")
-        if text is None:
-            return None
-        rules, states = parse_position(text)
-        faults = []
-        if rules.hash != self.rules.hash:
-            faults.append(f"the position is of {rules}, this environment plays {self.rules}")
-        if rules.seats != self.rules.seats:
-            faults.append(
-                f"the position is of seats {rules.seats}, here play seats {self.rules.seats}"
-            )
-        if states["status"][0] != RUNNING:
-            faults.append("the game of the position is over")
-        if faults:
-            raise PositionError(faults)
-        return states
+        text = read_options(options).get("position")
+        return None if text is None else read_start(text, self.rules)
 
     def _new_game(self, key: npt.NDArray[np.uint64]) -> None:
         plays = np.zeros((1, SEATS), np.int8)

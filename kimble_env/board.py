@@ -45,6 +45,12 @@ class Board:
             raise RulesError([f"board {self.name!r}: {fault}" for fault in faults])
 
     def _faults(self) -> list[str]:
+        name: object = self.name
+        starts: object = self.starts
+        if not isinstance(name, str):
+            return [f"the name must be a word, got {name!r}"]
+        if not isinstance(starts, tuple):  # a list would make the board unhashable
+            return [f"starts must be a tuple of {SEATS} whole numbers, got {starts!r}"]
         numbers = (self.ring, self.leave, self.stretch, *self.starts)
         if any(not isinstance(n, int) or isinstance(n, bool) for n in numbers):
             return [f"ring, starts, leave and stretch must be whole numbers, got {numbers}"]
@@ -124,8 +130,10 @@ def register_board(board: Board) -> Board:
     """Make ``board`` known by its name to rule texts and positions; return it.
 
     Raises:
-        RulesError: another board already has that name.
+        RulesError: no Board, a name that is no plain word, or one that another board has.
     """
+    if not isinstance(board, Board):
+        raise RulesError(f"expected a Board, got {board!r}")
     known = BOARDS.get(board.name)
     if known is not None and known != board:
         raise RulesError(f"board {board.name!r} exists already and is different")

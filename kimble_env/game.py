@@ -36,6 +36,7 @@ from kimble_env.errors import (
     KimbleError,
     NotationError,
     PositionError,
+    RulesError,
 )
 from kimble_env.kernel import STATE, WON
 from kimble_env.notation import (
@@ -159,6 +160,25 @@ def read_seed(seed: int | None) -> int:
     return int(seed)
 
 
+def read_options(options: Any) -> Mapping[str, Any]:
+    """Return the ``options`` of an environment's ``reset``; None means none.
+
+    Raises:
+        KimbleError: not a mapping.
+    """
+    if options is None:
+        return {}
+    if not isinstance(options, Mapping):
+        raise KimbleError(f"options must be a dict or None, got {options!r}")
+    return options
+
+
+def _check_players(players: object) -> None:
+    """Raise RulesError unless ``players`` is a whole number; which ones, the rules say."""
+    if isinstance(players, bool) or not isinstance(players, int | np.integer):
+        raise RulesError(f"players must be 2, 3 or 4, got {players!r}")
+
+
 def read_die(die: object, what: str = "the die") -> int:
     """Return a die 1..6 as an int.
 
@@ -251,6 +271,7 @@ class Game:
         referee: bool = False,
         **options: Any,
     ) -> None:
+        _check_players(options.get("players", 2))
         found = find_rules(rules, **options)
         number = read_seed(seed)
         states = kernel.empty_states(1)
@@ -727,6 +748,10 @@ class Game:
             OSError: the file cannot be opened.
         """
         if not isinstance(record, GameRecord):
+            if not isinstance(record, str | os.PathLike | Iterable):
+                raise NotationError(
+                    f"expected a GameRecord, a path or lines, got {type(record).__name__}"
+                )
             record = read_record(record)
         game = cls.from_text(record.start, record.seed)
         if record.rules != str(game._rules):

@@ -205,6 +205,38 @@ def parse_position(text: str) -> tuple[Rules, npt.NDArray[np.void]]:
         PositionError: the position cannot be; all its faults are named, a die without a legal move
             among them.
     """
+    rules, words = _read_text(text)
+    return rules, _build(rules, words)
+
+
+def read_start(text: Any, rules: Rules) -> npt.NDArray[np.void]:
+    """Return the game STATE [1] that a position text describes, to be played on under ``rules``.
+
+    Whether it is over is judged by the ``max_turns`` of ``rules``, not by that of the text.
+
+    Raises:
+        NotationError: the text cannot be read.
+        RulesError: its rule set or options cannot be.
+        PositionError: it is no text, cannot be, is over, or is of other rules or seats.
+    """
+    if not isinstance(text, str):
+        raise PositionError(f"a position must be a text, got {text!r}")
+    found, words = _read_text(text)
+    faults = []
+    if found.hash != rules.hash:
+        faults.append(f"the position is of {found}, this environment plays {rules}")
+    if found.seats != rules.seats:
+        faults.append(f"the position is of seats {found.seats}, here play seats {rules.seats}")
+    turn, limit = words.fields.get("turn", 0), rules.max_turns
+    if words.over or (limit is not None and turn >= limit):
+        faults.append("the game of the position is over")
+    if faults:
+        raise PositionError([f"{text!r}: {fault}" for fault in faults])
+    return _build(found.replace(max_turns=limit), words)
+
+
+def _read_text(text: Any) -> tuple[Rules, _Words]:
+    """Read a position text without judging the position."""
     match = _HEAD.fullmatch(text.strip()) if isinstance(text, str) else None
     if match is None:
         raise NotationError(
@@ -212,8 +244,7 @@ def parse_position(text: str) -> tuple[Rules, npt.NDArray[np.void]]:
             "such as 'norske R3,20/B0x2/Y-/G- R 4 1'"
         )
     words = _read_words(match[2].split(), text)
-    rules = find_rules(match[1], seats=tuple(words.pieces))
-    return rules, _build(rules, words)
+    return find_rules(match[1], seats=tuple(words.pieces)), words
 
 
 def _short(text: object) -> str:

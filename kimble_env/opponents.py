@@ -46,7 +46,8 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
-from kimble_env.errors import AgentError, IllegalMoveError, PositionError
+from kimble_env.board import SEAT_LETTERS
+from kimble_env.errors import AgentError, IllegalMoveError, NotationError, PositionError
 from kimble_env.features import (
     FEATURE_COUNT,
     FEATURES,
@@ -141,6 +142,22 @@ def _check_keys(keys: Keys, count: int) -> None:
         raise AgentError(f"keys must be an array uint64 [{count}]")
 
 
+def whole_numbers(thing: Any) -> npt.NDArray[Any]:
+    """Return what was given as an array; what makes none becomes an object, which has no shape."""
+    try:
+        return np.asarray(thing)
+    except (TypeError, ValueError):
+        return np.empty((), object)
+
+
+def shown_position(rules: Rules, state: Any) -> str:
+    """Return a position for a message: its text in quotes, or its board where texts lack that."""
+    try:
+        return repr(format_position(rules, state))
+    except NotationError:  # an own board that has not been registered
+        return f"a position on board {rules.board.name!r} after a {int(state['die'])}"
+
+
 def check_actions(positions: States, rules: Rules, actions: Any, spec: str) -> Actions:
     """Return what an agent answered as int16 [B], each action legal.
 
@@ -150,7 +167,7 @@ def check_actions(positions: States, rules: Rules, actions: Any, spec: str) -> A
             and the legal ones.
     """
     count = len(positions)
-    answer = np.asarray(actions)
+    answer = whole_numbers(actions)
     if answer.shape != (count,) or (count and answer.dtype.kind not in "iu"):
         raise AgentError(
             f"agent {spec!r} must return whole numbers [{count}], got {answer.dtype} "
@@ -166,7 +183,7 @@ def check_actions(positions: States, rules: Rules, actions: Any, spec: str) -> A
         listed = [a for a in range(rules.board.actions) if int(legal[i]) >> a & 1]
         raise IllegalMoveError(
             f"agent {spec!r} answers action {int(answer[i])} in "
-            f"{format_position(rules, positions[i])!r}; legal actions: {listed}"
+            f"{shown_position(rules, positions[i])}; legal actions: {listed}"
         )
     return chosen.astype(np.int16)
 
@@ -279,7 +296,7 @@ def _make_weights(argument: str, rules: Rules) -> Agent:
     if argument.lstrip()[:1] not in ("{", "["):
         try:
             text = Path(argument).expanduser().read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
+        except (OSError, ValueError, RuntimeError) as error:  # a NUL, no UTF-8, ~nobody
             raise AgentError(f"weights:{argument}: cannot read that file: {error}") from None
     try:
         data = json.loads(text)
@@ -309,6 +326,7 @@ class FunctionAgent:
         self.rules = rules
         self.function = function
         self._wants_key = "key" in _parameters(function)[1:]
+        self._rules_of: dict[tuple[tuple[int, ...], bool], Rules] = {}
 
     def act(self, positions: States, keys: Keys) -> Actions:
         """Ask the function about each position in turn."""
@@ -318,11 +336,33 @@ class FunctionAgent:
         for i in range(len(positions)):
             state = take_states(positions[i : i + 1])
             state["seed"] = keys[i]
-            game = Game.from_state(self.rules, state)
+            game = Game.from_state(self._rules_for(state[0]), state)
             texts = {str(move): move.action for move in game.legal_moves}
             options = {"key": int(keys[i])} if self._wants_key else {}
             actions[i] = self._action(self.function(game, **options), texts)
         return actions
+
+    def _rules_for(self, state: Any) -> Rules:
+        """Return the rules with the seats that play here, and no limit that is passed already.
+
+        Positions of equal rules may have other seats, starter and ``max_turns`` than the agent was
+        made for: those change no legal move.
+        """
+        seats = tuple(np.flatnonzero(state["plays"]).tolist())
+        limit = self.rules.max_turns
+        passed = limit is not None and int(state["turn"]) >= limit
+        if seats == self.rules.seats and not passed:
+            return self.rules
+        known = self._rules_of.get((seats, passed))
+        if known is None:
+            starter = self.rules.starter
+            if starter in SEAT_LETTERS and SEAT_LETTERS.index(starter) not in seats:
+                starter = "random"  # the game has begun: nobody asks any more
+            known = self.rules.replace(
+                seats=seats, starter=starter, max_turns=None if passed else limit
+            )
+            self._rules_of[seats, passed] = known
+        return known
 
     def _action(self, move: Any, texts: dict[str, int]) -> int:
         """Return the action code of what the function answered."""
@@ -388,7 +428,14 @@ class CheckedEvaluator(CheckedAgent):
             AgentError: the answer has another shape, or chances that are not in 0..1.
         """
         check_decisions(positions, self.rules)
-        win = np.asarray(self.inner.evaluate(hide_random_state(positions)), np.float32)
+        answer = self.inner.evaluate(hide_random_state(positions))
+        try:
+            win = np.asarray(answer, np.float32)
+        except (TypeError, ValueError):
+            kind = type(answer).__name__
+            raise AgentError(
+                f"agent {self.spec!r} must return chances as numbers, got a {kind} that is no array"
+            ) from None
         shape = (len(positions), self.rules.board.actions, 4)
         if win.shape != shape:
             raise AgentError(f"agent {self.spec!r} must return chances {shape}, got {win.shape}")

@@ -31,7 +31,21 @@ def absolute(spec: str) -> str:
     split = split_own(spec)
     if split is None or not split[0].endswith(".py"):
         return spec
-    return f"{Path(split[0]).expanduser().resolve()}:{split[1]}"
+    return f"{_resolved(split[0])}:{split[1]}"
+
+
+def _resolved(place: str) -> Path:
+    """Return the path of a file, absolute.
+
+    Raises:
+        AgentError: no file can have that path, for instance with a NUL in it.
+    """
+    try:
+        if "\0" in place:
+            raise ValueError("it holds a NUL")
+        return Path(place).expanduser().resolve()
+    except (OSError, ValueError, RuntimeError) as error:  # RuntimeError: ~nobody, or a loop
+        raise AgentError(f"{place!r} cannot be a file: {error}") from None
 
 
 def load_own(spec: str) -> Any:
@@ -45,7 +59,7 @@ def load_own(spec: str) -> Any:
     if split is None:
         raise AgentError(f"cannot read {spec!r}; expected file.py:name or module:name")
     place, name = split
-    module = _load_file(Path(place)) if place.endswith(".py") else _load_module(place, spec)
+    module = _load_file(_resolved(place)) if place.endswith(".py") else _load_module(place, spec)
     if not hasattr(module, name):
         public = ", ".join(n for n in vars(module) if not n.startswith("_")) or "nothing"
         raise AgentError(f"{place} has no {name!r}; it has {public}")
@@ -59,7 +73,6 @@ def _reach(folder: Path) -> None:
 
 def _load_file(path: Path) -> ModuleType:
     """Execute a file as a module of its own, anew each time."""
-    path = path.expanduser().resolve()
     if not path.is_file():
         raise AgentError(f"there is no file {path}")
     name = f"kimble_own_{path.stem}_{hashlib.sha256(str(path).encode()).hexdigest()[:8]}"

@@ -56,7 +56,7 @@ from gymnasium.vector import AutoresetMode
 from kimble_env import render as pictures
 from kimble_env.board import SEAT_NAMES
 from kimble_env.errors import GameOverError, IllegalMoveError, KimbleError, PositionError
-from kimble_env.game import read_seed
+from kimble_env.game import read_options, read_seed
 from kimble_env.kernel import ARRIVED, ENTER
 from kimble_env.lineups import PoolLike
 from kimble_env.notation import CAUSES, format_move
@@ -210,7 +210,7 @@ class KimbleSingleSeat(gymnasium.Env[Any, Any]):
             NotationError, PositionError: a position that cannot be read, cannot be, is over, or is
                 not of these rules and seats.
         """
-        position = (options or {}).get("position")
+        position = read_options(options).get("position")
         if position is not None and not isinstance(position, str):
             raise PositionError(f"a position must be a text, got {position!r}")
         if seed is not None:
@@ -234,6 +234,8 @@ class KimbleSingleSeat(gymnasium.Env[Any, Any]):
         if self._envs.is_over:
             raise GameOverError("the game is over; call reset()")
         try:
+            if isinstance(action, bool):  # a whole number to Python, but no choice of a move
+                raise TypeError
             code = index(action)
         except TypeError:
             raise IllegalMoveError(

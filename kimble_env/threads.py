@@ -11,8 +11,10 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from itertools import pairwise
+
+import numpy as np
 
 from kimble_env.errors import KimbleError
 
@@ -26,15 +28,15 @@ _pool_process = 0
 _inside = threading.local()
 
 
-def check_threads(threads: int) -> int:
-    """Return ``threads`` if it is a whole number of at least 1.
+def check_threads(threads: int | np.integer) -> int:
+    """Return ``threads`` as an int if it is a whole number of at least 1.
 
     Raises:
         KimbleError: it is not.
     """
-    if isinstance(threads, bool) or not isinstance(threads, int) or threads < 1:
+    if isinstance(threads, bool) or not isinstance(threads, int | np.integer) or threads < 1:
         raise KimbleError(f"threads must be a whole number of at least 1, got {threads!r}")
-    return threads
+    return int(threads)
 
 
 def slices(count: int, threads: int) -> list[tuple[int, int]]:
@@ -56,23 +58,43 @@ def run_slices(function: Callable[[int, int], object], count: int, threads: int 
         threads: slices that may run at once; small batches use fewer.
 
     Raises:
-        The first exception of a slice, in the order of the slices, after all have ended.
+        An interrupt (Ctrl-C) of the calling thread, else the first exception of a slice, in the
+        order of the slices; either only after all slices have ended.
     """
     parts = slices(count, threads)
     if len(parts) == 1 or getattr(_inside, "slice", False):
         function(0, count)
         return
-    futures = []
-    with _lock:  # a pool that grows must not shut down between look-up and submit
-        pool = _grown_pool(len(parts) - 1)
-        futures = [pool.submit(_run_inside, function, *part) for part in parts[:-1]]
+    futures: list[Future[None]] = []
+    own: BaseException | None = None
     try:
+        with _lock:  # a pool that grows must not shut down between look-up and submit
+            pool = _grown_pool(len(parts) - 1)
+            for part in parts[:-1]:
+                futures.append(pool.submit(_run_inside, function, *part))
         function(*parts[-1])
-    finally:
-        errors = [future.exception() for future in futures]  # waits for each
-    for error in errors:
-        if error is not None:
-            raise error
+    except BaseException as error:
+        own = error
+    interrupt = _wait_for_all(futures)
+    if own is not None and not isinstance(own, Exception):
+        interrupt = own
+    for first in (interrupt, *(future.exception() for future in futures), own):
+        if first is not None:
+            raise first
+
+
+def _wait_for_all(futures: list[Future[None]]) -> BaseException | None:
+    """Wait until every future has ended, whatever interrupts; return the last interrupt.
+
+    A slice that still ran would write into games that the caller takes for its own again.
+    """
+    interrupt: BaseException | None = None
+    while True:
+        try:
+            wait(futures)
+            return interrupt
+        except BaseException as error:
+            interrupt = error
 
 
 def _run_inside(function: Callable[[int, int], object], start: int, stop: int) -> None:

@@ -81,16 +81,18 @@ from kimble_env.errors import (
     KimbleError,
     PositionError,
 )
-from kimble_env.game import read_seed
-from kimble_env.kernel import LOG_COLUMNS, RUNNING, STATE, empty_states, game_key
+from kimble_env.game import read_options, read_seed
+from kimble_env.kernel import LOG_COLUMNS, STATE, empty_states, game_key
 from kimble_env.lineups import Opponents, PoolLike
-from kimble_env.notation import format_move, format_position, parse_position
+from kimble_env.notation import format_move, format_position, read_start
 from kimble_env.observation import mask_batch, observation_layout
 from kimble_env.opponents import (
     CheckedAgent,
     check_actions,
     decision_keys,
     hide_random_state,
+    shown_position,
+    whole_numbers,
 )
 from kimble_env.rewards import (
     ILLEGAL_CHOICES,
@@ -151,28 +153,6 @@ def read_autoreset(mode: AutoresetMode | str) -> AutoresetMode:
     raise KimbleError(
         f"autoreset_mode must be one of {', '.join(m.name for m in _MODES)}, got {mode!r}"
     )
-
-
-def read_start(text: Any, rules: Rules) -> npt.NDArray[np.void]:
-    """Return the game STATE [1] that a position text describes, to be played on under ``rules``.
-
-    Raises:
-        NotationError: the text cannot be read.
-        PositionError: it cannot be, is over, or is of other rules or seats; every fault named.
-    """
-    if not isinstance(text, str):
-        raise PositionError(f"a position must be a text, got {text!r}")
-    found, states = parse_position(text)
-    faults = []
-    if found.hash != rules.hash:
-        faults.append(f"the position is of {found}, this environment plays {rules}")
-    if found.seats != rules.seats:
-        faults.append(f"the position is of seats {found.seats}, here play seats {rules.seats}")
-    if states["status"][0] != RUNNING:
-        faults.append("the game of the position is over")
-    if faults:
-        raise PositionError([f"{text!r}: {fault}" for fault in faults])
-    return states
 
 
 def sample_actions(
@@ -411,16 +391,17 @@ class KimbleVectorEnv(VectorEnv[Any, Any, Any]):
             Observations and info of all slots.
 
         Raises:
-            KimbleError: a seed or mask that cannot be, or rules under which nobody is ever asked.
+            KimbleError: a seed, mask or options that cannot be, or rules under which nobody is ever
+                asked.
             NotationError, PositionError: a position that cannot be read, cannot be, is over, or is
                 not of these rules and seats.
             gymnasium.error.ResetNeeded: a mask before the first reset of all.
             gymnasium.error.ClosedEnvironmentError: after ``close``.
         """
         self._check_open()
-        options = options or {}
-        rows = self._read_mask(options.get("reset_mask"))
-        templates = self._read_positions(options.get("position"))
+        given = read_options(options)
+        rows = self._read_mask(given.get("reset_mask"))
+        templates = self._read_positions(given.get("position"))
         bases = self._read_seeds(seed)
         out = self._next_outputs()
         slots = raw(self._slots).copy()
@@ -450,7 +431,8 @@ class KimbleVectorEnv(VectorEnv[Any, Any, Any]):
             IllegalMoveError: not N whole numbers; or, under ``illegal="raise"``, an action that is
                 not legal, or an opponent's. Nothing has changed.
             GameOverError: DISABLED, and a game is over. Nothing has changed.
-            gymnasium.error.ResetNeeded: before the first ``reset``.
+            gymnasium.error.ResetNeeded: before the first ``reset``, or after a step that was
+                interrupted (Ctrl-C) and left games half-moved.
             gymnasium.error.ClosedEnvironmentError: after ``close``.
         """
         self._check_open()
@@ -459,7 +441,9 @@ class KimbleVectorEnv(VectorEnv[Any, Any, Any]):
         self._read_actions(actions)
         out = self._next_outputs()
         if self._log_rows == 0 and (self._opponents is None or self._opponents.all_compiled):
+            self._running = False  # for good, if this is interrupted: games stand half-moved
             self._advance(out, self._rows, stepping.STEP, self._setup)
+            self._running = True
         else:
             self._advance_or_not(out, self._rows, stepping.STEP, self._setup)
         info = self._info(out)
@@ -532,7 +516,7 @@ class KimbleVectorEnv(VectorEnv[Any, Any, Any]):
 
     def _read_actions(self, actions: Any) -> None:
         """Take the caller's actions over into ``_choices`` if they may be played."""
-        array = np.asarray(actions)
+        array = whole_numbers(actions)
         if array.shape != (self.num_envs,) or array.dtype.kind not in "iu":
             raise IllegalMoveError(
                 f"actions must be whole numbers [{self.num_envs}], got {_kind(array)}"
@@ -554,7 +538,7 @@ class KimbleVectorEnv(VectorEnv[Any, Any, Any]):
         legal = ", ".join(f"{a} ({format_move(self.rules, a, die)})" for a in codes)
         return IllegalMoveError(
             f"game {i}: action {self._choices[i]} of {SEAT_NAMES[int(state['seat'])]} is not legal "
-            f"in {format_position(self.rules, state)!r}; legal: {legal}"
+            f"in {shown_position(self.rules, state)}; legal: {legal}"
         )
 
     def _read_mask(self, mask: Any) -> npt.NDArray[np.int64]:
@@ -567,7 +551,9 @@ class KimbleVectorEnv(VectorEnv[Any, Any, Any]):
                 f"got {_kind(mask)}"
             )
         if not self._running and not mask.all():
-            raise gymnasium.error.ResetNeeded("the first reset must be of all games")
+            raise gymnasium.error.ResetNeeded(
+                "the first reset, or that after an interrupted step, must be of all games"
+            )
         return np.flatnonzero(mask).astype(np.int64)
 
     def _read_positions(self, position: Any) -> npt.NDArray[np.void]:
@@ -638,12 +624,13 @@ class KimbleVectorEnv(VectorEnv[Any, Any, Any]):
             self._call_kernel(out, waiting, stepping.RESUME, setup)
 
     def _advance_or_not(self, out: Outputs, rows: Array, command: int, setup: Setup) -> None:
-        """As ``_advance``, but if an opponent fails, nothing has changed.
+        """As ``_advance``, but if an opponent fails or Ctrl-C comes, nothing has changed.
 
         If the log is too short for the throws, it is made longer and all is done again, with the
         same dice.
         """
-        before = self._snapshot()
+        before, running = self._snapshot(), self._running
+        self._running = False  # until it is sure how the games stand
         try:
             self._advance(out, rows, command, setup)
             while self._log_rows and self._slots["logged"][0] > len(self._log):
@@ -654,7 +641,9 @@ class KimbleVectorEnv(VectorEnv[Any, Any, Any]):
                 self._advance(out, rows, command, setup)
         except BaseException:
             self._restore(before)
+            self._running = running
             raise
+        self._running = running
 
     def _snapshot(self) -> tuple[Array, Array, Array]:
         return raw(self._states).copy(), raw(self._slots).copy(), self._choices.copy()
@@ -693,7 +682,6 @@ class KimbleVectorEnv(VectorEnv[Any, Any, Any]):
             self._choices[mine] = answer
 
     def _stuck(self) -> KimbleError:
-        self._running = False
         i = int(np.flatnonzero(self._slots["phase"] == stepping.STUCK)[0])
         return KimbleError(
             f"game {i}: {stepping.MAX_TRIES} games in a row ended before anybody had a choice; "

@@ -381,6 +381,23 @@ def test_a_position_that_cannot_be_changes_nothing(
     assert tale(env, Player(), 30) == tale(other, Player(), 30)
 
 
+def test_the_limit_of_the_env_judges_a_position() -> None:
+    board = "R10/B-/Y3/G- R 6 1"
+    env = started(max_turns=10)
+    with pytest.raises(PositionError, match="is over"):
+        env.reset(options={"position": f"kimble {board} turn=10"})
+    env.reset(options={"position": f"kimble[max_turns=5] {board} turn=9"})
+    assert env.agent_selection == "player_0"
+    assert not any(env.truncations.values())
+
+
+def test_a_bool_is_no_action() -> None:
+    env = started(illegal="noop")
+    for action in (True, False, np.True_):
+        with pytest.raises(IllegalMoveError, match="must be a whole number"):
+            env.step(action)
+
+
 def test_a_position_before_the_throw_and_one_that_ends_by_force() -> None:
     env = kimble_v0.env("norske", players=2)
     env.reset(seed=1, options={"position": "norske R29x2,Hx2/Y- R 3 1"})

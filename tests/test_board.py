@@ -54,6 +54,8 @@ def test_the_field_before_the_start_is_not_on_the_ludo_route():
         ({"ring": 7, "starts": (0, 1, 2, 3), "leave": 6}, "ring must have at least 8 fields"),
         ({"ring": 24.0}, "must be whole numbers"),
         ({"ring": True}, "must be whole numbers"),
+        ({"starts": [0, 6, 12, 18]}, "starts must be a tuple of 4 whole numbers"),
+        ({"starts": 5}, "starts must be a tuple of 4 whole numbers"),
         ({"starts": (0, 6, 12)}, "expected 4 starts, got 3"),
         ({"starts": (0, 6, 12, 24)}, "starts must lie in 0..23"),
         ({"starts": (0, 6, 6, 18)}, "starts must be distinct"),
@@ -111,6 +113,13 @@ def test_register_board_wants_a_plain_word(known_boards):
     with pytest.raises(RulesError, match="must be a plain word"):
         register_board(Board(**{**GOOD, "name": "my board"}))
     assert "my board" not in BOARDS
+
+
+def test_names_and_boards_are_checked():
+    with pytest.raises(RulesError, match="expected a Board, got None"):
+        register_board(None)
+    with pytest.raises(RulesError, match="the name must be a word, got 5"):
+        Board(**{**GOOD, "name": 5})
 
 
 @pytest.mark.parametrize("name", ["chess64", "", None, 28, ["kimble28"]])

@@ -559,10 +559,12 @@ def test_a_decision_set_holds_what_the_table_says(kimble_two: Solver, tmp_path: 
         read_decisions(kimble_two.rules, path)
 
 
-def test_the_shipped_four_piece_set_is_whole() -> None:
-    found = read_decisions("kimble")
+@pytest.mark.parametrize("rules", ["kimble", "kombat"])
+def test_the_shipped_four_piece_sets_are_whole(rules: str) -> None:
+    found = read_decisions(rules)
     assert len(found.positions) == 100_000
     assert len(found.sample) == 200_000
     bits = np.empty(len(found.positions), np.int64)
     faults_batch(found.positions, found.rules.array, bits)
     assert not bits.any()
+    assert find_rules(rules).hash == found.rules.hash

@@ -274,6 +274,9 @@ def test_own_agents_work_in_every_rule_set(own: str) -> None:
         ("{own}:missing", "has no 'missing'; it has"),
         ("{own}:not_an_agent", "no agent: expected an object with act"),
         ("/no/such/file.py:x", "there is no file"),
+        ("mine\0.py:x", "cannot be a file"),
+        ("~nobody_here/mine.py:x", "cannot be a file"),
+        ("weights:mine\0.json", "cannot read that file"),
         ("no_such_module_here:x", "there is no module 'no_such_module_here'"),
         ("json.no_such_part:x", "there is no module 'json.no_such_part'"),
         ("{broken}:x", "fails while it is loaded: ZeroDivisionError"),
@@ -334,6 +337,29 @@ def test_illegal_answers_never_get_through(own: str) -> None:
     with pytest.raises(IllegalMoveError, match="'3-99'; legal moves: 3-7, pass"):
         make_agent(f"{own}:wrong_text", rules).act(positions, keys)
     assert make_agent(Fixed([4]), rules).act(positions, keys).tolist() == [4]
+
+
+def test_a_function_plays_positions_of_other_seats_starters_and_limits(own: str) -> None:
+    made = make_agent(f"{own}:lowest", find_rules("kimble", starter="B", max_turns=5))
+    for text, action in (
+        ("kimble R3/Y0 R 4 1", 4),
+        ("kimble R3/B0/Y-/G- R 4 1 turn=6", 4),
+        ("kimble R3/Y0 R 4 1 turn=5", 4),
+        ("kimble R3/Y0 R 4 1", 4),
+    ):
+        _, positions = parse_position(text)
+        assert made.act(positions, decision_keys(positions)).tolist() == [action]
+
+
+def test_ragged_answers_are_named() -> None:
+    rules, positions = parse_position("kimble R3/B0/Y-/G- R 4 1")
+    ragged = Fixed([[4], [4, 4]])
+    ragged.evaluate = lambda positions: [[0.5], [0.5, 0.5]]  # type: ignore[attr-defined]
+    agent = make_agent(ragged, rules)
+    with pytest.raises(AgentError, match="must return whole numbers"):
+        agent.act(positions, decision_keys(positions))
+    with pytest.raises(AgentError, match="must return chances as numbers"):
+        agent.evaluate(positions)  # type: ignore[attr-defined]
 
 
 def test_agents_see_copies_without_the_dice_to_come(asked: np.ndarray) -> None:

@@ -369,6 +369,14 @@ def test_shaping_that_cannot_be_is_named(scale: Any, gamma: Any) -> None:
         Shaping(scale, gamma)
 
 
+def test_a_bool_is_no_action() -> None:
+    env = KimbleSingleSeat(illegal="noop")
+    env.reset(seed=1)
+    for action in (True, False, np.True_):
+        with pytest.raises(IllegalMoveError, match="must be a whole number"):
+            env.step(action)
+
+
 def test_resets_that_cannot_be_change_nothing() -> None:
     env = KimbleSingleSeat()
     with pytest.raises(gym.error.ResetNeeded):

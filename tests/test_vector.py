@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 import tracemalloc
+from concurrent.futures import wait
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,8 @@ from games_hash import KINDS, digest, hash_games
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from gymnasium.wrappers.vector import DictInfoToList, RecordEpisodeStatistics
 
-from kimble_env import Game, kimble_v0
+from kimble_env import Board, Game, kimble_v0, stepping
+from kimble_env import threads as kimble_threads
 from kimble_env.errors import (
     AgentError,
     GameOverError,
@@ -37,12 +39,12 @@ from kimble_env.kernel import STATE, game_keys
 from kimble_env.lineups import read_chances, read_pool
 from kimble_env.notation import format_position, parse_position
 from kimble_env.observation import observe_batch
-from kimble_env.opponents import WeightAgent, make_agent
+from kimble_env.opponents import WeightAgent, check_actions, make_agent
 from kimble_env.rewards import Shaping, final_rewards_batch, loss_reward, read_shaping
 from kimble_env.rules import Rules, find_rules
 from kimble_env.single_seat import KimbleSingleSeat
 from kimble_env.stepping import ABSENT
-from kimble_env.threads import run_slices, slices
+from kimble_env.threads import check_threads, run_slices, slices
 from kimble_env.vector import KimbleVectorEnv, sample_actions, slot_seed
 
 HERE = Path(__file__).resolve().parent
@@ -501,6 +503,22 @@ def test_an_illegal_action_raises_and_changes_nothing() -> None:
             env.step(wrong)
     assert bytes_of(env) == before
     env.step(actions)
+
+
+def test_an_illegal_action_on_an_own_board_without_a_text_is_named() -> None:
+    board = Board("unheard_of", ring=12, starts=(0, 3, 6, 9), leave=11, stretch=4)
+    env = KimbleVectorEnv(2, board=board)
+    _, info = env.reset(seed=1)
+    actions = sample_actions(info["action_mask"], 1)
+    actions[1] = 99
+    with pytest.raises(
+        IllegalMoveError, match=r"game 1: action 99 .* board 'unheard_of'.* legal: "
+    ):
+        env.step(actions)
+    with pytest.raises(AgentError, match="must return whole numbers"):
+        check_actions(env.states(), env.rules, [[1], [1, 2]], "mine")
+    with pytest.raises(IllegalMoveError, match=r"'mine' answers action 99 .* 'unheard_of'"):
+        check_actions(env.states(), env.rules, actions, "mine")
 
 
 def test_noop_asks_again_and_lose_ends_the_game() -> None:
@@ -1001,6 +1019,24 @@ def test_a_position_that_cannot_be_changes_nothing(
     assert bytes_of(env) == before
 
 
+def test_the_limit_of_the_env_judges_a_position() -> None:
+    board = "R10/B-/Y3/G- R 6 1"
+    env = KimbleVectorEnv(2, max_turns=10)
+    env.reset(seed=1)
+    before = bytes_of(env)
+    for text in (f"kimble {board} turn=10", f"kimble[max_turns=99] {board} turn=10"):
+        with pytest.raises(PositionError, match="is over"):
+            env.reset(options={"position": text})
+        assert bytes_of(env) == before
+    for text in (f"kimble[max_turns=5] {board} turn=9", f"kimble {board} turn=9"):
+        env.reset(options={"position": text})
+        assert env.position(0) == f"kimble[max_turns=10] {board} turn=9"
+    env = KimbleVectorEnv(2)
+    env.reset(options={"position": "kimble[max_turns=5] R10/B-/Y3/G- R - 1 turn=5"})
+    assert not (env.states()["status"]).any()
+    env.step(sample_actions(env.action_masks(), 1))
+
+
 def test_positions_round_trip() -> None:
     env = KimbleVectorEnv(5, "norske")
     _, info = env.reset(seed=1)
@@ -1024,6 +1060,25 @@ def test_rules_under_which_nobody_is_asked_are_refused() -> None:
     _, info = env.reset(seed=1)
     assert (info["action_mask"].sum(axis=1) == 1).all()
     assert env.games_skipped == 0
+
+
+def test_a_reset_that_finds_no_choice_leaves_the_running_games_as_they_were(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    env = KimbleVectorEnv(2, "norske", players=2)
+    env.reset(seed=1)
+    before, call = bytes_of(env), env._call_kernel
+
+    def stuck(*arguments: Any) -> None:
+        call(*arguments)
+        env._slots["phase"] = stepping.STUCK
+
+    monkeypatch.setattr(env, "_call_kernel", stuck)
+    with pytest.raises(KimbleError, match="ask_forced=True"):
+        env.reset(seed=2)
+    monkeypatch.setattr(env, "_call_kernel", call)
+    assert bytes_of(env) == before
+    env.step(sample_actions(env.action_masks(), 1))
 
 
 def test_games_that_end_before_the_learner_is_asked_are_skipped_and_counted() -> None:
@@ -1137,7 +1192,17 @@ def test_arguments_that_cannot_be_are_named(
 
 
 @pytest.mark.parametrize(
-    "actions", [[0], np.zeros(3, int), np.zeros(2), np.zeros((2, 1), int), "ab", None, [True, True]]
+    "actions",
+    [
+        [0],
+        np.zeros(3, int),
+        np.zeros(2),
+        np.zeros((2, 1), int),
+        "ab",
+        None,
+        [True, True],
+        [[0], [0, 1]],
+    ],
 )
 def test_actions_that_are_no_whole_numbers_are_refused(actions: Any) -> None:
     env = KimbleVectorEnv(2)
@@ -1168,6 +1233,14 @@ def test_reset_masks_that_cannot_be_change_nothing(mask: Any) -> None:
     with pytest.raises(KimbleError, match="reset_mask"):
         env.reset(seed=2, options={"reset_mask": mask})
     assert bytes_of(env) == before
+
+
+def test_options_of_reset_are_a_dict() -> None:
+    for env in (KimbleVectorEnv(2), KimbleSingleSeat(), kimble_v0.env()):
+        for options in (5, "position", [1]):
+            with pytest.raises(KimbleError, match="options must be a dict"):
+                env.reset(options=options)  # type: ignore[attr-defined]
+        env.reset(seed=1, options={})  # type: ignore[attr-defined]
 
 
 def test_calls_in_the_wrong_order_are_refused() -> None:
@@ -1258,6 +1331,69 @@ def test_slices_run_in_several_threads_and_report_errors_after_all_have_ended() 
     with pytest.raises(ZeroDivisionError):
         run_slices(fail, 300, 3)
     assert sorted(done) == [200, 300]
+
+
+def test_an_interrupt_waits_until_every_slice_has_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    go, ended = threading.Event(), []
+
+    def run(start: int, stop: int) -> None:
+        if stop == 300:  # the caller's own slice
+            raise KeyboardInterrupt("first")
+        assert go.wait(20)
+        ended.append(start)
+
+    waits = iter([KeyboardInterrupt("second"), KeyboardInterrupt("third")])
+
+    def interrupted(futures: Any) -> Any:
+        for interrupt in waits:
+            raise interrupt
+        go.set()
+        return wait(futures)
+
+    monkeypatch.setattr(kimble_threads, "wait", interrupted)
+    with pytest.raises(KeyboardInterrupt, match="first"):
+        run_slices(run, 300, 3)
+    assert sorted(ended) == [0, 100]
+
+
+def test_threads_are_a_whole_number_of_any_kind() -> None:
+    assert type(check_threads(np.int64(2))) is int
+    KimbleVectorEnv(2, threads=np.int64(2)).reset(seed=1)
+    for threads in (True, 0, 2.0, "2"):
+        with pytest.raises(KimbleError, match="threads must be"):
+            check_threads(threads)  # type: ignore[arg-type]
+
+
+def test_an_interrupted_step_or_reset_goes_on_only_if_nothing_has_changed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    env = KimbleVectorEnv(3)
+    _, info = env.reset(seed=1)
+    actions = sample_actions(info["action_mask"], 1)
+    call = env._call_kernel
+
+    def interrupted(*arguments: Any) -> None:
+        call(*arguments)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(env, "_call_kernel", interrupted)
+    before = bytes_of(env)
+    with pytest.raises(KeyboardInterrupt):
+        env.reset(seed=2)
+    assert bytes_of(env) == before
+    monkeypatch.setattr(env, "_call_kernel", call)
+    env.step(actions)
+    actions = sample_actions(env.action_masks(), 2)
+    monkeypatch.setattr(env, "_call_kernel", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        env.step(actions)
+    monkeypatch.setattr(env, "_call_kernel", call)
+    with pytest.raises(gym.error.ResetNeeded):
+        env.step(actions)
+    with pytest.raises(gym.error.ResetNeeded, match="of all games"):
+        env.reset(options={"reset_mask": np.array([True, False, False])})
+    env.reset()
+    env.step(sample_actions(env.action_masks(), 3))
 
 
 def test_slices_inside_slices_do_not_wait_for_each_other() -> None:
