@@ -129,12 +129,13 @@ def _ppo_command() -> Callable[..., None]:
     """Make the command ``train ppo`` from the settings, so that each has its sentence in --help."""
     import inspect
 
-    from training.config import PPOConfig, settings_help
+    from training.config import settings_help
 
     def ppo(folder: Path, resume: bool, **settings: Any) -> None:
         from training.ppo import train
 
-        agent = train(PPOConfig(**settings), folder, resume=resume)
+        given = {name: value for name, value in settings.items() if value is not None}
+        agent = train(given, folder, resume=resume)
         typer.echo(f"policy  {agent.spec}")
 
     def parameter(name: str, kind: Any, default: Any) -> inspect.Parameter:
@@ -150,8 +151,9 @@ def _ppo_command() -> Callable[..., None]:
     ]
     for name, default, text in settings_help():
         shown = text.replace("[", r"\[")  # rich would read brackets as style
-        kind = Annotated[type(default), typer.Option(help=shown)]  # type: ignore[misc]
-        parameters.append(parameter(name, kind, default))
+        option = typer.Option(help=shown, show_default=str(default))
+        kind = Annotated[type(default) | None, option]  # type: ignore[valid-type]
+        parameters.append(parameter(name, kind, None))
     ppo.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     ppo.__doc__ = "Masked PPO against heuristics and past selves; writes a run folder."
     return ppo

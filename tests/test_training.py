@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -137,23 +138,49 @@ def test_resuming_goes_on_to_the_last_decision(
     config = PPOConfig(decisions=1024, snapshot_every=256, evaluate_every=512, **SMALL)
     whole = ppo.save_checkpoint
 
-    def save_and_die(run: ppo.Run, model: object) -> None:
-        whole(run, model)  # type: ignore[arg-type]
-        raise KeyboardInterrupt
+    def save_and_die(run: ppo.Run, model: Any) -> None:
+        whole(run, model)
+        if model.num_timesteps >= 512:
+            monkeypatch.setattr(ppo, "save_checkpoint", whole)
+            raise KeyboardInterrupt
 
     monkeypatch.setattr(ppo, "save_checkpoint", save_and_die)
     with pytest.raises(KeyboardInterrupt):
         train(config, tmp_path / "run", progress=False)
     monkeypatch.setattr(ppo, "save_checkpoint", whole)
-    with pytest.raises(KimbleError, match="other settings: decisions"):
-        train(
-            PPOConfig(decisions=2048, snapshot_every=256, evaluate_every=512, **SMALL),
-            tmp_path / "run",
-            resume=True,
-            progress=False,
-        )
-    train(config, tmp_path / "run", resume=True, progress=False)
-    assert [row["decisions"] for row in read_curve(tmp_path / "run")] == [0, 512, 1024]
+    with pytest.raises(KimbleError, match="other settings: seed was 1, now 7"):
+        train({"seed": 7}, tmp_path / "run", resume=True, progress=False)
+    train({}, tmp_path / "run", resume=True, progress=False)
+    rows = read_curve(tmp_path / "run")
+    assert [row["decisions"] for row in rows] == [0, 512, 1024]
+    assert rows[0]["seconds"] <= rows[1]["seconds"] <= rows[2]["seconds"]
+    train({"decisions": 1280}, tmp_path / "run", resume=True, progress=False)
+    assert read_curve(tmp_path / "run")[-1]["decisions"] == 1280
+    stored = json.loads((tmp_path / "run" / "config.json").read_text())["config"]
+    assert stored["decisions"] == 1280
+    assert stored["envs"] == SMALL["envs"]
+
+
+def test_ctrl_c_keeps_what_was_learned(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Interrupted between two evaluations: policy and checkpoint are those of that moment."""
+    shown = ppo.RunCallback._on_rollout_start
+
+    def interrupt(self: ppo.RunCallback) -> None:
+        if self.model.num_timesteps >= 512:
+            raise KeyboardInterrupt
+        shown(self)
+
+    monkeypatch.setattr(ppo.RunCallback, "_on_rollout_start", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        train(PPOConfig(decisions=2048, **SMALL), tmp_path / "run", progress=False)
+    assert "interrupted after 512 decisions" in capsys.readouterr().err
+    kept = json.loads((tmp_path / "run" / "policy" / "policy.json").read_text())
+    assert kept["decisions"] == 512
+    monkeypatch.undo()
+    train({}, tmp_path / "run", resume=True, progress=False)
+    assert read_curve(tmp_path / "run")[-1]["decisions"] == 2048
 
 
 def test_nothing_to_resume_is_said(tmp_path: Path) -> None:

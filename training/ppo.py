@@ -19,11 +19,12 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import json
+import math
 import os
 import platform
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -105,6 +106,7 @@ class Run:
         self.rng = np.random.default_rng([config.seed, 0x505])
         self.line = ProgressLine(config.decisions, "decisions", shown=progress)
         self.last_share: float | None = None
+        self.seconds_before = 0.0  # of learning before a run was resumed
 
     def _pool(self, past: Sequence[Any]) -> tuple[list[Any], list[float]]:
         seats = self.config.players - 1
@@ -179,7 +181,8 @@ class RunCallback(BaseCallback):
         self._next_snapshot = (done // config.snapshot_every + 1) * config.snapshot_every
         self._next_evaluation = (done // config.evaluate_every + 1) * config.evaluate_every
         if done == 0:
-            self._measure()
+            self.measure()
+            save_checkpoint(self.run, self.model)
 
     def _on_step(self) -> bool:
         if self.n_calls % 8 == 0:
@@ -188,11 +191,11 @@ class RunCallback(BaseCallback):
 
     def _show(self) -> None:
         share = self.run.last_share
-        note = "" if share is None else f"wins {100 * share:.1f} % v {self._first_baseline()}"
-        self.run.line.update(self.model.num_timesteps, note)
-
-    def _first_baseline(self) -> str:
-        return self.run.config.names("baselines")[0]
+        name = self.run.config.names("baselines")[0]
+        note = "" if share is None else f"last won {100 * share:.1f} % v {name}"
+        minutes = self.run.config.minutes
+        limit = 60 * minutes - self.learning_seconds() if minutes else math.inf
+        self.run.line.update(self.model.num_timesteps, note, max(limit, 0.0))
 
     def _on_rollout_start(self) -> None:
         config, done = self.run.config, self.model.num_timesteps
@@ -200,9 +203,10 @@ class RunCallback(BaseCallback):
             self._next_snapshot += config.snapshot_every
             self.run.save_policy(self.model, self.run.folder / "snapshots" / f"{done:012d}")
             self.run.refresh_opponents()
+            save_checkpoint(self.run, self.model)
         if done >= self._next_evaluation:
             self._next_evaluation += config.evaluate_every
-            self._measure()
+            self.measure()
             save_checkpoint(self.run, self.model)
 
     def _on_rollout_end(self) -> None:
@@ -211,15 +215,18 @@ class RunCallback(BaseCallback):
         self._time_is_up = bool(minutes) and self.learning_seconds() >= 60 * minutes
 
     def learning_seconds(self) -> float:
-        """Seconds since the start, evaluations left out."""
+        """Seconds of learning since this process started it, evaluations left out."""
         return time.perf_counter() - self.started - self.paused
 
-    def _measure(self) -> None:
+    def measure(self) -> None:
+        """Keep the policy as it is now, and judge it: metrics.jsonl and TensorBoard get a point."""
         before = time.perf_counter()
         agent = self.run.save_policy(self.model, self.run.folder / "policy")
-        row = self.run.evaluate(agent, int(self.model.num_timesteps), self.learning_seconds())
+        seconds = self.run.seconds_before + self.learning_seconds()
+        row = self.run.evaluate(agent, int(self.model.num_timesteps), seconds)
         for baseline, figures in row["against"].items():
             self.logger.record(f"evaluation/win_share_v_{baseline}", figures["win_share"])
+        self.logger.dump(int(self.model.num_timesteps))
         self.paused += time.perf_counter() - before
 
 
@@ -257,63 +264,122 @@ def save_checkpoint(run: Run, model: MaskablePPO) -> None:
     os.replace(temporary, run.folder / "checkpoint.zip")
 
 
-def prepare_folder(config: PPOConfig, folder: Path, resume: bool) -> None:
-    """Make the folder of a run and write its configuration, or check it when resuming.
+MAY_CHANGE = ("decisions", "minutes", "threads")
+"""Settings that a resumed run may change."""
+
+
+def settings_of(folder: Path, given: Mapping[str, Any]) -> PPOConfig:
+    """Return the settings with which to resume the run of a folder.
+
+    Args:
+        folder: of the run.
+        given: settings that were given anew; those in ``MAY_CHANGE`` replace the stored ones.
 
     Raises:
-        KimbleError: the folder holds another run, or nothing to resume.
+        KimbleError: nothing to resume, or a setting given that differs and may not change.
     """
-    about = {"config": dataclasses.asdict(config), "rules_hash": config.found_rules().hash}
-    known = folder / "config.json"
-    if resume:
-        if not (folder / "checkpoint.zip").exists():
-            raise KimbleError(f"nothing to resume in {folder}: no checkpoint.zip")
-        before = json.loads(known.read_text(encoding="utf-8"))
-        if before["config"] != about["config"]:
-            different = [k for k, v in about["config"].items() if before["config"].get(k) != v]
-            raise KimbleError(f"{folder} was started with other settings: {', '.join(different)}")
-        return
-    if known.exists():
-        raise KimbleError(f"{folder} holds a run already; choose another folder, or resume it")
+    if not (folder / "checkpoint.zip").exists():
+        raise KimbleError(f"nothing to resume in {folder}: no checkpoint.zip")
+    stored = json.loads((folder / "config.json").read_text(encoding="utf-8"))["config"]
+    different = [
+        f"{name} was {stored[name]!r}, now {value!r}"
+        for name, value in given.items()
+        if name not in MAY_CHANGE and stored.get(name) != value
+    ]
+    if different:
+        raise KimbleError(f"{folder} was started with other settings: {'; '.join(different)}")
+    return PPOConfig(**{**stored, **given})
+
+
+def write_config(config: PPOConfig, folder: Path) -> None:
+    """Make the folder of a run if need be, and write its settings and versions."""
     folder.mkdir(parents=True, exist_ok=True)
-    text = json.dumps({**about, "versions": versions()}, indent=1)
-    write_atomically(known, text + "\n")
+    about = {
+        "config": dataclasses.asdict(config),
+        "rules_hash": config.found_rules().hash,
+        "versions": versions(),
+    }
+    write_atomically(folder / "config.json", json.dumps(about, indent=1) + "\n")
 
 
 def train(
-    config: PPOConfig, folder: str | Path, *, resume: bool = False, progress: bool = True
+    config: PPOConfig | Mapping[str, Any],
+    folder: str | Path,
+    *,
+    resume: bool = False,
+    progress: bool = True,
 ) -> PolicyAgent:
     """Train a policy and return the agent that plays it.
 
+    Ctrl-C keeps the policy and a checkpoint before it ends the training.
+
     Args:
-        config: the settings.
+        config: the settings, or some of them by name.
         folder: where the run is kept; see the page of this module.
-        resume: go on from the folder's last checkpoint, with the same settings.
-        progress: show a line on standard error with rate, time left and live win share.
+        resume: go on from the folder's last checkpoint, with the settings stored there;
+            ``decisions``, ``minutes`` and ``threads`` given by name replace them.
+        progress: show a line on standard error with rate, time left and the last win share.
 
     Raises:
         KimbleError: settings or a folder that cannot be used.
+        KeyboardInterrupt: after Ctrl-C, when all has been kept.
     """
     place = Path(folder)
-    run = Run(config, place, progress)  # names every fault before anything is written
-    prepare_folder(config, place, resume)
+    given = dataclasses.asdict(config) if isinstance(config, PPOConfig) else dict(config)
+    if not resume and (place / "config.json").exists():
+        raise KimbleError(f"{place} holds a run already; choose another folder, or resume it")
+    settings = settings_of(place, given) if resume else PPOConfig(**given)
+    run = Run(settings, place, progress)  # names every fault before anything is written
+    write_config(settings, place)
     torch.set_num_threads(1)  # small networks are several times faster so
     envs = KimbleVecEnv(run.envs)
+    try:
+        _learn(run, envs, resume)
+    finally:
+        run.line.close()
+        envs.close()
+    return load_policy(place / "policy", run.rules)
+
+
+def _learn(run: Run, envs: KimbleVecEnv, resume: bool) -> None:
+    """Learn until the decisions or the minutes are used up, and keep what was learned."""
     if resume:
-        model = MaskablePPO.load(place / "checkpoint.zip", envs, device="cpu")
+        model = MaskablePPO.load(run.folder / "checkpoint.zip", envs, device="cpu")
+        run.seconds_before = last_seconds(run.folder)
         run.refresh_opponents()
     else:
         model = make_model(run, envs)
-    left = config.decisions - model.num_timesteps
-    if left > 0:
-        callback = RunCallback(run)
+    left = run.config.decisions - model.num_timesteps
+    if left <= 0:
+        return
+    callback = RunCallback(run)
+    try:
         model.learn(left, callback, reset_num_timesteps=not resume, tb_log_name="ppo")
-        agent = run.save_policy(model, place / "policy")
-        run.evaluate(agent, int(model.num_timesteps), callback.learning_seconds())
+    except KeyboardInterrupt:
+        run.save_policy(model, run.folder / "policy")
         save_checkpoint(run, model)
-    run.line.close()
-    envs.close()
-    return load_policy(place / "policy", run.rules)
+        run.line.close()
+        print(
+            f"interrupted after {model.num_timesteps:,} decisions; the policy and a checkpoint are "
+            f"kept. Go on with: kimble train ppo {run.folder} --resume",
+            file=sys.stderr,
+        )
+        raise
+    callback.measure()
+    save_checkpoint(run, model)
+    if model.num_timesteps < run.config.decisions and run.line.shown:
+        run.line.close()
+        print(
+            f"stopped after {run.config.minutes:g} minutes and {model.num_timesteps:,} decisions",
+            file=sys.stderr,
+        )
+
+
+def last_seconds(folder: Path) -> float:
+    """Return the seconds of learning that the last evaluation of a run tells, 0 without one."""
+    path = folder / "metrics.jsonl"
+    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+    return float(json.loads(lines[-1])["seconds"]) if lines else 0.0
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -325,11 +391,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--resume", action="store_true", help="go on from the last checkpoint")
     for name, default, text in settings_help():
         flag = "--" + name.replace("_", "-")
-        parser.add_argument(flag, type=type(default), default=default, help=f"{text} ({default})")
-    given = vars(parser.parse_args(arguments))
-    folder, resume = given.pop("folder"), given.pop("resume")
+        parser.add_argument(flag, type=type(default), help=f"{text} ({default})")
+    read = vars(parser.parse_args(arguments))
+    folder, resume = read.pop("folder"), read.pop("resume")
+    given = {name: value for name, value in read.items() if value is not None}
     try:
-        agent = train(PPOConfig(**given), folder, resume=resume)
+        agent = train(given, folder, resume=resume)
     except KimbleError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2

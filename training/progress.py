@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import time
 
@@ -30,19 +31,22 @@ class ProgressLine:
         self._first: tuple[float, int] | None = None
         self._next = 0.0
 
-    def update(self, done: int, note: str = "") -> None:
-        """Show that ``done`` of the work is done, at most every second (10 s in a pipe)."""
+    def update(self, done: int, note: str = "", limit: float = math.inf) -> None:
+        """Show that ``done`` of the work is done, at most every second (10 s in a pipe).
+
+        ``limit`` is the number of seconds after which the work ends anyhow.
+        """
         now = time.perf_counter()
         if self._first is None:
             self._first = (now, done)
-        if not self.shown or now < self._next:
+        if not self.shown or now < self._next or done <= self._first[1]:
             return
         self._next = now + (1.0 if self._terminal else 10.0)
         start, before = self._first
         rate = (done - before) / max(now - start, 1e-9)
-        left = clock((self.total - done) / rate) if rate > 0 else "?"
+        left = clock(min((self.total - done) / rate, limit))
         text = (
-            f"{100 * done / self.total:5.1f} %  {done:,} of {self.total:,} {self.unit}  "
+            f"{min(100 * done / self.total, 100):5.1f} %  {done:,} of {self.total:,} {self.unit}  "
             f"{rate:,.0f}/s  {left} left  {note}"
         )
         end = "\r" if self._terminal else "\n"

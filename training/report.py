@@ -30,11 +30,12 @@ p, figcaption, caption { color: var(--soft); }
 table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; }
 th, td { text-align: right; padding: .35rem .6rem; border-bottom: 1px solid var(--line); }
 th:first-child, td:first-child { text-align: left; }
+@media (max-width: 40rem) { table { font-size: .8rem; } th, td { padding: .25rem .3rem; } }
 caption { text-align: left; padding-bottom: .4rem; }
 .wide { overflow-x: auto; }
 figure { margin: 1rem 0; } figure svg { max-width: 100%; height: auto; }
 .plot { background: #fff; border-radius: 8px; }
-.board svg { max-width: 34rem; display: block; margin: 0 auto; }
+.board svg { max-width: min(100%, 34rem); display: block; margin: 0 auto; }
 """
 
 

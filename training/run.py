@@ -8,6 +8,8 @@ on two cores; ``--minutes`` says how long to learn.
 from __future__ import annotations
 
 import argparse
+import os
+import shutil
 import sys
 import time
 from collections.abc import Sequence
@@ -37,7 +39,7 @@ def judge_baselines(games: int) -> list[MatchResult]:
     return [
         play_match([name, "random", "random", "random"], rules, games)
         for rules in RULE_SETS
-        for name in ("random", *BASELINES)
+        for name in BASELINES
     ]
 
 
@@ -112,6 +114,27 @@ def write_report(
     return path
 
 
+def command() -> str:
+    """Return how the command ``kimble`` of this environment is called from here."""
+    if shutil.which("kimble"):
+        return "kimble"
+    return os.path.relpath(Path(sys.executable).parent / "kimble")
+
+
+def verdict(own: Sequence[MatchResult]) -> str:
+    """Return a sentence that says how good the policy has become, and how it gets better."""
+    par = 1.0 / len(own[0].agents)
+    above = [result.agents[1] for result in own if result.wilson(0)[0] > par]
+    below = [result.agents[1] for result in own if result.wilson(0)[1] < par]
+    parts = [f"surely above par against {', '.join(above)}"] if above else []
+    parts += [f"surely below par against {', '.join(below)}"] if below else []
+    text = "; ".join(parts) or "not surely above or below par against anybody"
+    return (
+        f"After these minutes the policy is {text}. It gets better with time: "
+        f"{command()} train ppo FOLDER --decisions 10000000"
+    )
+
+
 def free_folder(base: Path) -> Path:
     """Return the first of run-001, run-002, ... that is not taken."""
     taken = {path.name for path in base.glob("run-*")}
@@ -123,7 +146,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser("python -m training.run", description=__doc__)
     parser.add_argument("--folder", help="where to keep the run (runs/run-001, ...)")
     parser.add_argument("--decisions", type=int, default=2_000_000, help="to learn from (2000000)")
-    parser.add_argument("--minutes", type=float, default=3.0, help="learn at most so long (3)")
+    parser.add_argument("--minutes", type=float, default=3.5, help="learn at most so long (3.5)")
     parser.add_argument("--games", type=int, default=4_000, help="games per judged match (4000)")
     parser.add_argument("--seed", type=int, default=1, help="of everything (1)")
     given = parser.parse_args(arguments)
@@ -158,9 +181,11 @@ def run(console: Console, place: Path, given: argparse.Namespace, started: float
     page = write_report(place, agent, baselines, own)
     game = finished_game(agent, seed=1)
     print(text(game.rules, game.state, colour=console.is_terminal))
+    console.print(f"\n{verdict(own)}", highlight=False)
     console.print(f"\nreport  {page}\npolicy  net:{place / 'policy'}", highlight=False)
     console.print(
-        f"play it in any command:  kimble evaluate net:{place / 'policy'} cautious", highlight=False
+        f"play it in any command:  {command()} evaluate net:{place / 'policy'} cautious",
+        highlight=False,
     )
     console.print(f"took {clock(time.perf_counter() - started)}", highlight=False)
     return 0
