@@ -7,6 +7,7 @@ out, for the log forgets nothing.
 from __future__ import annotations
 
 import html
+import re
 import time
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -21,12 +22,15 @@ STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; max-width: 62rem; margin: 2rem auto; padding: 0 1rem;
        color: #222; background: #fff }
 h1 { margin-bottom: .2rem } h2 { margin-top: 2.2rem; border-bottom: 1px solid #ccc }
+.wide { overflow-x: auto } .move { white-space: nowrap }
+code { overflow-wrap: anywhere }
 table { border-collapse: collapse } th { text-align: left }
 th, td { padding: .15rem 1.6rem .15rem 0; border-bottom: 1px solid #eee; vertical-align: top }
 td.n { text-align: right; font-variant-numeric: tabular-nums }
 tr.void { color: #999; text-decoration: line-through } .R { color: #c22 } .B { color: #25c }
-.Y { color: #a70 } .G { color: #283 } .seat { font-weight: 600 } svg { max-width: 30rem }
-@media print { body { margin: 0 } }
+.Y { color: #a70 } .G { color: #283 } .seat { font-weight: 600 }
+svg { max-width: min(30rem, 100%); height: auto }
+@media print { body { margin: 0 } .wide { overflow: visible } }
 """
 CAUSES = {"hit": "hit", "home": "came home", "refill": "refilled", "redrink": "drunk again"}
 
@@ -73,7 +77,12 @@ def _table(head: Sequence[str], rows: Iterable[tuple[bool, Sequence[Any]]]) -> s
         lines.append(f"<tr>{tds}</tr>" if valid else f'<tr class="void">{tds}</tr>')
     if len(lines) == 1:
         return "<p>None.</p>"
-    return "<table>\n" + "\n".join(lines) + "\n</table>"
+    return '<div class="wide"><table>\n' + "\n".join(lines) + "\n</table></div>"
+
+
+def _kept(text: str) -> str:
+    """Return a text as HTML in which no move such as 11-14 is broken at its hyphen."""
+    return re.sub(r"\w+-\w+", r'<span class="move">\g<0></span>', html.escape(text))
 
 
 def _result(game: RefereedGame, begun: float) -> str:
@@ -122,11 +131,20 @@ def _teams(game: RefereedGame) -> str:
 
 
 def _steps(game: RefereedGame) -> list[tuple[int, bool, dict[str, Any], State, State]]:
-    """Return number, whether in effect, entry, and ledger before and after, of every call."""
+    """Return number, whether in effect, entry, and ledger before and after, of every call.
+
+    Before a ruling that goes back stands the ledger that it goes back to (L7).
+    """
     log, states = game.log, game.referee.history
     valid = set(in_effect(log))
     return [
-        (n + 1, n + 1 in valid or "back_to" in log[n], log[n], states[n - 1], states[n])
+        (
+            n + 1,
+            n + 1 in valid or "back_to" in log[n],
+            log[n],
+            states[log[n].get("back_to", n) - 1],
+            states[n],
+        )
         for n in range(1, len(log))
     ]
 
@@ -190,7 +208,7 @@ def _moves(game: RefereedGame) -> str:
             continue
         if entry["call"] == "throw" and following is not None and following[2]["call"] == "move":
             continue  # the row of the move says it all
-        what = html.escape(entry.get("text", "–"))
+        what = _kept(entry.get("text", "–"))
         events = "; ".join(
             str(_happening(then, after)) for then in entry.get("then", ()) if then[0] == "owed"
         )
@@ -217,7 +235,7 @@ def _log(game: RefereedGame) -> str:
     for number, valid, entry, _, after in _steps(game):
         then = "; ".join(str(_happening(h, after)) for h in entry.get("then", ()))
         rows.append(
-            (valid, [number, minutes(entry["t"]), html.escape(describe(entry)), html.escape(then)])
+            (valid, [number, minutes(entry["t"]), _kept(describe(entry)), html.escape(then)])
         )
     body = _table(["entry", "at", "call", "what followed"], rows)
     return f"<details><summary>{len(rows)} entries</summary>\n{body}\n</details>"

@@ -10,7 +10,7 @@ import os
 import shutil
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from typing import Any
 from kimble_app.match_file import MatchFile, read_match
 from kimble_app.protocol import protocol_page
 from kimble_app.referee_desk import Desk
-from kimble_env.board import SEAT_NAMES
+from kimble_env.board import SEAT_LETTERS, SEAT_NAMES
 from kimble_env.errors import KimbleError
 from kimble_env.ledger import DRINKS
 from kimble_env.refereed import RefereedGame
@@ -53,6 +53,22 @@ def read_team(text: str, seat: int) -> list[tuple[str, str]]:
     return members
 
 
+def read_starter(text: str, seats: Sequence[int]) -> str:
+    """Return the option ``starter`` of a colour that plays, by name or letter, or of ``random``.
+
+    Raises:
+        KimbleError: anything else.
+    """
+    word = text.strip().lower()
+    if word == "random":
+        return word
+    for seat in seats:
+        if word in (SEAT_NAMES[seat], SEAT_LETTERS[seat].lower()):
+            return SEAT_LETTERS[seat]
+    known = ", ".join(f"{SEAT_NAMES[seat]} ({SEAT_LETTERS[seat]})" for seat in seats)
+    raise KimbleError(f"the starter must be one of {known}, or random for a lot; got {text!r}")
+
+
 def write_protocol(path: Path, game: RefereedGame, begun: float) -> Path:
     """Write the protocol page of a match; return its path."""
     new = path.with_name(path.name + ".new")
@@ -72,18 +88,22 @@ def begin_match(
 ) -> MatchFile:
     """Begin a match in a new file.
 
+    Without ``players`` the teams that are named play, or all four if fewer than two are.
+
     Raises:
         KimbleError: settings that cannot be, or a file that exists already.
     """
     found = find_rules(rules)
-    seats = DEFAULT_SEATS.get(4 if players is None else players)
+    if players is None:
+        players = len(teams) if len(teams) in DEFAULT_SEATS else len(SEAT_NAMES)
+    seats = DEFAULT_SEATS.get(players)
     if seats is None:
         raise KimbleError(f"players must be 2, 3 or 4, got {players}")
     if len(teams) == players:
         seats = tuple(sorted(teams))  # the colours that are named, whichever they are
     options: dict[str, Any] = {"seats": seats}
     if starter is not None:
-        options["starter"] = starter.strip()[:1].upper()
+        options["starter"] = read_starter(starter, seats)
     members = {seat: read_team(text, seat) for seat, text in teams.items()}
     game = RefereedGame(found, seed=seed, teams=members, cups=cups, **options)
     return MatchFile.create(path, game, time.time())
@@ -152,8 +172,8 @@ def _run(file: MatchFile, page: Path) -> None:
         desk.messages.append(("0", "resumed; a last line that a crash had cut short was dropped"))
     with _screen(), _keyboard() as keys:
         while not desk.done:
-            height = shutil.get_terminal_size().lines
-            _draw(desk.lines(height), desk.bell)
+            size = shutil.get_terminal_size()
+            _draw(desk.lines(size.lines, size.columns), desk.bell)
             desk.bell = False
             wait = 1.0 - exact() % 1.0 + 0.01
             for key in keys.read(min(wait, 0.25)):

@@ -7,6 +7,9 @@ the clock is a function, so that all of it can be tested. ``referee_cli`` draws 
 from __future__ import annotations
 
 import json
+import re
+import textwrap
+import unicodedata
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
@@ -16,6 +19,7 @@ from kimble_env.board import SEAT_LETTERS, SEAT_NAMES
 from kimble_env.errors import KimbleError
 from kimble_env.ledger import CUP_SECONDS, Obligation, State
 from kimble_env.ledger_rules import RULINGS
+from kimble_env.notation import parse_position
 from kimble_env.refereed import RefereedGame
 
 COLOURS = {0: "31", 1: "34", 2: "33", 3: "32"}
@@ -23,14 +27,15 @@ BOLD, FAINT, REVERSED, ALARM = "1", "2", "7", "1;31"
 MESSAGES = 6
 
 HELP = (
-    "1-6     the die thrown; then the number of the move       r  the program throws",
+    "1-6     the die thrown; then the number of the move   r  the program throws",
     "space   the call that is due next (pour, table, start, empty)",
-    "a b     who drinks: the first or second member            p  pour     c  cup on the table",
-    "s       the referee's start                               e  empty cup put down",
-    "k       ready before the break is over                    y n  goes on alone, or not",
-    "up down choose a member (>) for:  u unable   v vomits   o opens drink   l leaves   z is back",
-    "U       take the last call back (a ruling)                R  any other ruling",
-    "P       write the protocol page                           q  stop; the match can be resumed",
+    "a b     who drinks: the first or second member        p  pour   c  cup on table",
+    "s       the referee's start                           e  empty cup put down",
+    "k       ready before the break is over                y n  goes on alone, or not",
+    "up down choose a member (>) for:   u unable   v vomits   o opens a drink",
+    "                                   l leaves the table    z is back",
+    "U       take the last call back (a ruling)            R  any other ruling",
+    "P       write the protocol page                       q  stop; resumed at any time",
 )
 MENU = (*RULINGS, "in_time", "position")
 """What the key R offers, by number; 0 is ``put``."""
@@ -39,6 +44,34 @@ MENU = (*RULINGS, "in_time", "position")
 def paint(text: str, style: str) -> str:
     """Return text in an ANSI style."""
     return f"\x1b[{style}m{text}\x1b[0m"
+
+
+def _columns(character: str) -> int:
+    """Return how many columns of a terminal a character takes."""
+    if unicodedata.combining(character):
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in "WF" else 1
+
+
+def clip(line: str, width: int) -> str:
+    """Return a line cut to a width in columns; ANSI styles take none and are kept."""
+    parts, left = [], width
+    for part in re.split("(\x1b\\[[0-9;]*m)", line):
+        if part.startswith("\x1b"):
+            parts.append(part)
+            continue
+        for character in part:
+            left -= _columns(character)
+            if left < 0:
+                break
+            parts.append(character)
+    return "".join(parts)
+
+
+def wrap(text: str, width: int, style: str) -> list[str]:
+    """Return a text in a style as lines of at most a width, at least one."""
+    lines = textwrap.wrap(text, max(width, 10), subsequent_indent="   ") or [""]
+    return [paint(line, style) for line in lines]
 
 
 def minutes(seconds: int) -> str:
@@ -298,7 +331,7 @@ class Desk:
         """Ask for what a ruling needs besides the member under the cursor."""
         seat, member = self._members[self.cursor]
         if verb == "position":
-            self._ask("the new position: ", lambda text: self._ask_reason(position=text))
+            self._ask("the new position: ", self._set_board)
         elif verb == "in_time":
             self._rule_in_time()
         elif verb.startswith("member"):
@@ -310,7 +343,7 @@ class Desk:
             if verb == "team_in":
                 self._ask(
                     "the position with that team: ",
-                    lambda text: self._ask_reason(do=verb, seat=seat, position=text),
+                    lambda text: self._set_board(text, do=verb, seat=seat),
                 )
             else:
                 self._ask_reason(do=verb, seat=seat)
@@ -325,6 +358,18 @@ class Desk:
                 self._ask_reason(back_to=before, do="cup_drunk", seat=late[0][1])
                 return
         raise KimbleError("no cup was late")
+
+    def _set_board(self, text: str, **words: Any) -> None:
+        """Set the board, and with it in the ledger the pieces home where they differ (L7)."""
+        rules, states = parse_position(text)
+        home = (states["pieces"][0] == rules.board.home).sum(axis=1).tolist()
+        teams = self.game.referee.state.teams
+        changed = {seat: home[seat] for seat, team in teams.items() if team.home != home[seat]}
+        if changed:
+            words["put"] = {f"teams/{SEAT_LETTERS[s]}/home": n for s, n in changed.items()}
+        also = ", ".join(f"{SEAT_NAMES[s]} {n}" for s, n in changed.items())
+        question = f"home then, without cups: {also}; the reason: " if also else "the reason: "
+        self._ask(question, lambda reason: self._rule(reason, position=text, **words))
 
     def _put(self, text: str) -> None:
         path, equals, value = text.partition("=")
@@ -387,29 +432,50 @@ class Desk:
 
     # ---- what is shown
 
-    def lines(self, height: int = 60) -> list[str]:
-        """Return the screen as lines; the board is left out where the terminal is too low."""
+    def lines(self, height: int = 60, width: int = 100) -> list[str]:
+        """Return the screen as at most ``height`` lines of at most ``width`` columns.
+
+        In a low terminal first the board gives way to its text, then the oldest messages and the
+        members far from the cursor; what a key is waited for (prompt, menu, help) always stays.
+        """
         t = self.now()
         state = self.game.referee.view(t)
-        lines = [paint(f" Norske Kimble   {minutes(t)}   second {t} ", REVERSED), ""]
-        rest = [*self._due_lines(state, t), "", *self._table_lines(state, t), ""]
-        rest += [paint(text, style) for style, text in self.messages] or [paint("…", FAINT)]
-        rest += ["", *self._foot_lines()]
-        board = self._board_lines() if self.board else []
-        if len(lines) + len(board) + len(rest) > height:
-            board = [self.game.to_text(), ""]
-        return [*lines, *board, *rest][: max(height, 8)]
+        title = paint(f" Norske Kimble   {minutes(t)}   second {t} ", REVERSED)
+        due, table = self._due_lines(state, t, width), self._table_lines(state, t)
+        said = [line for style, text in self.messages for line in wrap(text, width, style)]
+        said = said or [paint("…", FAINT)]
+        foot = self._foot_lines(width)
+        short = [self.game.to_text(), ""]
+        for board in (self._board_lines(), short) if self.board else (short,):
+            shown = [title, "", *board, *due, "", *table, "", *said, "", *foot]
+            if len(shown) <= height:
+                break
+        else:
+            rest = self._low(max(height - len(foot) - 1, 0), due, table, said)
+            shown = [title, *rest, *foot] if len(foot) < height else foot
+        return [clip(line, width) for line in shown[: max(height, 1)]]
+
+    def _low(self, room: int, due: list[str], table: list[str], said: list[str]) -> list[str]:
+        """Return what fits between title and foot: the last message, what is due, then members."""
+        last = said[-1:]
+        due = due[: max(room - len(last), 0)]
+        rows = min(max(room - len(last) - len(due), 0), len(table))
+        first = min(max(self.cursor - rows // 2, 0), len(table) - rows)
+        older = room - len(last) - len(due) - rows
+        text = [self.game.to_text()] if older > 0 else []
+        older -= len(text)
+        return [*text, *due, *table[first : first + rows], *said[-1 - older :]][:room]
 
     def _board_lines(self) -> list[str]:
         from kimble_env import render
 
         return [*render.text(self.game, colour=True).splitlines(), ""]
 
-    def _due_lines(self, state: State, t: int) -> list[str]:
+    def _due_lines(self, state: State, t: int, width: int) -> list[str]:
         """Say what the table waits for, with the clock of the cup in front."""
         lines = []
         for text in state.waiting_for():
-            lines.append(paint(text, BOLD))
+            lines += wrap(text, width, BOLD)
         front = state.front
         if front is not None:
             lines += self._clock_line(front, t)
@@ -462,9 +528,11 @@ class Desk:
             lines.append(paint(row, style))
         return lines
 
-    def _foot_lines(self) -> list[str]:
+    def _foot_lines(self, width: int) -> list[str]:
         if self.prompt is not None:
-            return [paint(self.prompt.text, BOLD) + self.prompt.typed + "_", "enter: yes   esc: no"]
+            asked = self.prompt.text + self.prompt.typed + "_"
+            lines = [asked[at : at + width] for at in range(0, len(asked), width)]
+            return [*(paint(line, BOLD) for line in lines), "enter: yes   esc: no"]
         if self.menu:
             texts = {
                 **RULINGS,

@@ -72,9 +72,9 @@ RULINGS = {
     "stop_clock": "the running clock is stopped; the full cup stands on the table again",
     "drop": "the first obligation of the team is let off",
     "member_out": "the member is out of the competition",
-    "member_in": "the member is in again, and what his partner had to decide is void",
+    "member_in": "the member is in again, his partner has nothing to decide",
     "team_out": "the team is out of the game",
-    "team_in": "the team plays again with all its members (its cups on the board: by position)",
+    "team_in": "the team plays again, all members in (its pieces: position)",
 }
 """What a ruling can do by name; ``put`` can set anything else (L7)."""
 
@@ -391,6 +391,7 @@ class Step:
     def _drinker(self, seat: int, member: int) -> None:
         front = self._decided_front(seat)
         if front.drinker is None:
+            self._check_at_table(seat, member)
             front.drinker = member
         elif front.drinker == member:
             raise DrinkerError("drinker_named", f"{self._member(seat, member).name} drinks already")
@@ -407,6 +408,12 @@ class Step:
                 "wrong_member",
                 f"{self._member(seat, named).name} drinks, not {self._member(seat, member).name}",
             )
+
+    def _check_at_table(self, seat: int, member: int) -> None:
+        """Refuse a member who has left the table and is not back (L5)."""
+        who = self._member(seat, member)
+        if who.away:
+            raise MemberError("away", f"{who.name} has left the table and is not back")
 
     def _open(self, seat: int, member: int) -> None:
         who, team, front = self._member(seat, member), self.state.teams[seat], self.state.front
@@ -429,6 +436,7 @@ class Step:
     def _pour(self, seat: int, member: int, drink: str | None = None) -> None:
         front = self._decided_front(seat)
         self._check_drinker(seat, front, member)
+        self._check_at_table(seat, member)
         who = self._member(seat, member)
         if drink is not None and drink != who.drink:
             raise DrinkError("wrong_drink", f"{who.name} drinks {who.drink}, not {drink}")
@@ -453,8 +461,7 @@ class Step:
         if front.ready == 0:
             why = "stands on the table" if front.poured else "is poured"
             raise CupError("not_on_table" if front.poured else "not_poured", f"no full cup {why}")
-        if self._member(seat, drinker).away:
-            raise MemberError("away", f"{self._member(seat, drinker).name} is not at the table")
+        self._check_at_table(seat, drinker)
         front.ready -= 1
         front.started = self.t
         self._end_of_break(front)
@@ -621,7 +628,9 @@ class Step:
                 continue
             if state.places and not state.settings.play_for_places:
                 continue
-            drunk = state.left(seat) == 0 and team.decision is None
+            # L6: a partner's open word about going on takes no win away, cups to redrink do (L4)
+            again = team.decision is not None and team.decision.redrink > 0
+            drunk = state.left(seat) == 0 and not again
             if drunk or state.settings.win_at == "home":
                 state.places.append(seat)
                 self._happen("placed", seat, None, len(state.places))

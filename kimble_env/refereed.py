@@ -30,7 +30,7 @@ import numpy.typing as npt
 from kimble_env import kernel
 from kimble_env.board import SEAT_NAMES
 from kimble_env.errors import KimbleError, PositionError, RulesError
-from kimble_env.game import Game, MoveLike, _range_faults, _state_from_fields, read_seed
+from kimble_env.game import Game, Move, MoveLike, _range_faults, _state_from_fields, read_seed
 from kimble_env.kernel import ENTER, STATE
 from kimble_env.ledger import LedgerFormatError, RulingError, State
 from kimble_env.ledger_rules import Happening
@@ -160,6 +160,11 @@ class RefereedGame(Game):
         """True while the winner-to-be has all pieces home but not yet drunk (L6)."""
         over, throws = self._over, int(self._states["throws"][0])
         return not over and throws == 0
+
+    @property
+    def legal_moves(self) -> list[Move]:
+        """The legal moves for the die thrown, as in ``Game``; [] while cups hold it up (L1)."""
+        return [] if self._referee.gated else super().legal_moves
 
     # ------------------------------------------------------------------------------- what one does
 
@@ -314,7 +319,7 @@ class RefereedGame(Game):
     def _check_agreement(self, state: State) -> None:
         """Refuse a call after which board and ledger would not tell of the same match."""
         s, home = self._states[0], self._rules.board.home
-        faults = []
+        faults = self._settings_faults(state)
         for seat, team in state.teams.items():
             at_home = int((s["pieces"][seat] == home).sum())
             if at_home != team.home:
@@ -329,8 +334,18 @@ class RefereedGame(Game):
         if faults:
             text = "; ".join(faults)
             raise RulingError(
-                "ruling", f"board and ledger would disagree: {text}; position= sets the board"
+                "ruling",
+                f"board and ledger would disagree: {text}; position= and put= set them together",
             )
+
+    def _settings_faults(self, state: State) -> list[str]:
+        """Return where the ledger's settings are not those of the rules that the board plays by."""
+        faults = []
+        for name in ("pieces", "late", "win_at", "play_for_places"):
+            agreed, found = getattr(self._rules, name), getattr(state.settings, name)
+            if agreed != found:
+                faults.append(f"the match is played with {name}={agreed}, not {found}")
+        return faults
 
     # ----------------------------------------------------------------------- copies, records, logs
 

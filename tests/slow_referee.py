@@ -215,7 +215,8 @@ class World:
                 continue
             if self.places and not self.agreed["places"]:
                 continue
-            drunk = not self.owes(seat) and seat not in self.open_question
+            again = self.open_question.get(seat, {"again": []})["again"]
+            drunk = not self.owes(seat) and not again  # L4: to be drunk again is not drunk
             if drunk or self.agreed["win_at"] == "home":  # L6
                 self.places.append(seat)
 
@@ -436,6 +437,8 @@ class World:
         against, first = self.against_drinking(seat), self.first()
         if "wrong_team" not in against and first is not None and first["by"] is not None:
             against.add("drinker_named" if first["by"] == member else "drinker_changed")
+        if "wrong_team" not in against and (seat, member) in self.away:
+            against.add("away")  # L5: who has left the table drinks nothing there
         return against
 
     def against_pour(self, seat: int, member: int, drink: str | None = None) -> set[str]:
@@ -446,6 +449,8 @@ class World:
             against.add("no_drinker")
         elif first["by"] != member:
             against.add("wrong_member")
+        if (seat, member) in self.away:
+            against.add("away")
         if drink is not None and drink != self.drinks[seat][member]:
             against.add("wrong_drink")
         if not self.at(first, "owed"):

@@ -198,15 +198,17 @@ class RunCallback(BaseCallback):
         self.run.line.update(self.model.num_timesteps, note, max(limit, 0.0))
 
     def _on_rollout_start(self) -> None:
-        config, done = self.run.config, self.model.num_timesteps
+        config, done, due = self.run.config, self.model.num_timesteps, False
         if done >= self._next_snapshot:
             self._next_snapshot += config.snapshot_every
             self.run.save_policy(self.model, self.run.folder / "snapshots" / f"{done:012d}")
             self.run.refresh_opponents()
-            save_checkpoint(self.run, self.model)
+            due = True
         if done >= self._next_evaluation:
             self._next_evaluation += config.evaluate_every
             self.measure()
+            due = True
+        if due:
             save_checkpoint(self.run, self.model)
 
     def _on_rollout_end(self) -> None:
