@@ -114,3 +114,11 @@ def test_train_ppo_leaves_a_policy_that_plays(tmp_path: Path) -> None:
     match = ("net:run/policy", "random", "--players", "4", "--games", "8", "--json")
     done = kimble("evaluate", *match, cwd=tmp_path)
     assert json.loads(done.stdout)["games"] == 8
+
+
+def test_without_its_extra_the_command_says_which() -> None:
+    code = "import sys; sys.modules['typer'] = None\nfrom kimble_app.__main__ import main\nmain()"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 2
+    assert "pip install 'kimble-rl[app]'" in done.stderr
+    assert "Traceback" not in done.stderr
