@@ -35,7 +35,7 @@ HELP = (
     "up down choose a member (>) for:   u unable   v vomits   o opens a drink",
     "                                   l leaves the table    z is back",
     "U       take the last call back (a ruling)            R  any other ruling",
-    "P       write the protocol page                       q  stop; resumed at any time",
+    "P       write the protocol page                       q  stop; can be resumed",
 )
 MENU = (*RULINGS, "in_time", "position")
 """What the key R offers, by number; 0 is ``put``."""
@@ -442,8 +442,8 @@ class Desk:
         state = self.game.referee.view(t)
         title = paint(f" Norske Kimble   {minutes(t)}   second {t} ", REVERSED)
         due, table = self._due_lines(state, t, width), self._table_lines(state, t)
-        said = [line for style, text in self.messages for line in wrap(text, width, style)]
-        said = said or [paint("…", FAINT)]
+        messages = [wrap(text, width, style) for style, text in self.messages or [(FAINT, "…")]]
+        said = [line for message in messages for line in message]
         foot = self._foot_lines(width)
         short = [self.game.to_text(), ""]
         for board in (self._board_lines(), short) if self.board else (short,):
@@ -451,20 +451,24 @@ class Desk:
             if len(shown) <= height:
                 break
         else:
-            rest = self._low(max(height - len(foot) - 1, 0), due, table, said)
+            rest = self._low(height - len(foot) - 1, due, table, said, len(messages[-1]))
             shown = [title, *rest, *foot] if len(foot) < height else foot
         return [clip(line, width) for line in shown[: max(height, 1)]]
 
-    def _low(self, room: int, due: list[str], table: list[str], said: list[str]) -> list[str]:
-        """Return what fits between title and foot: the last message, what is due, then members."""
-        last = said[-1:]
-        due = due[: max(room - len(last), 0)]
-        rows = min(max(room - len(last) - len(due), 0), len(table))
+    def _low(
+        self, room: int, due: list[str], table: list[str], said: list[str], new: int
+    ) -> list[str]:
+        """Return what fits between title and foot: first the last message, of ``new`` lines, then
+        what is due, the members around the cursor, the board's text and older messages."""
+        new = max(min(new, room), 0)
+        due = due[: max(room - new, 0)]
+        rows = min(max(room - new - len(due), 0), len(table))
         first = min(max(self.cursor - rows // 2, 0), len(table) - rows)
-        older = room - len(last) - len(due) - rows
-        text = [self.game.to_text()] if older > 0 else []
-        older -= len(text)
-        return [*text, *due, *table[first : first + rows], *said[-1 - older :]][:room]
+        left = room - new - len(due) - rows
+        text = [self.game.to_text()] if left > 0 else []
+        shown = min(new + left - len(text), len(said)) if left > 0 else new
+        messages = said[len(said) - shown :]
+        return [*text, *due, *table[first : first + rows], *messages]
 
     def _board_lines(self) -> list[str]:
         from kimble_env import render

@@ -69,7 +69,7 @@ CALLS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 
 RULINGS = {
     "cup_drunk": "the cup being drunk counts as empty now; it earns no break",
-    "stop_clock": "the running clock is stopped; the full cup stands on the table again",
+    "stop_clock": "the clock is stopped; the full cup stands on the table again",
     "drop": "the first obligation of the team is let off",
     "member_out": "the member is out of the competition",
     "member_in": "the member is in again, his partner has nothing to decide",

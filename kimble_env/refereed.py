@@ -319,7 +319,8 @@ class RefereedGame(Game):
     def _check_agreement(self, state: State) -> None:
         """Refuse a call after which board and ledger would not tell of the same match."""
         s, home = self._states[0], self._rules.board.home
-        faults = self._settings_faults(state)
+        faults = []
+        self._check_settings(state)
         for seat, team in state.teams.items():
             at_home = int((s["pieces"][seat] == home).sum())
             if at_home != team.home:
@@ -334,18 +335,17 @@ class RefereedGame(Game):
         if faults:
             text = "; ".join(faults)
             raise RulingError(
-                "ruling",
-                f"board and ledger would disagree: {text}; position= and put= set them together",
+                "ruling", f"board and ledger would disagree: {text}; position= sets the board"
             )
 
-    def _settings_faults(self, state: State) -> list[str]:
-        """Return where the ledger's settings are not those of the rules that the board plays by."""
-        faults = []
+    def _check_settings(self, state: State) -> None:
+        """Refuse settings of the ledger that are not those of the rules that the board plays by."""
         for name in ("pieces", "late", "win_at", "play_for_places"):
             agreed, found = getattr(self._rules, name), getattr(state.settings, name)
             if agreed != found:
-                faults.append(f"the match is played with {name}={agreed}, not {found}")
-        return faults
+                raise RulingError(
+                    "ruling", f"settings: the match is played with {name}={agreed}, not {found}"
+                )
 
     # ----------------------------------------------------------------------- copies, records, logs
 

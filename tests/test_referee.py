@@ -513,10 +513,68 @@ def test_a_member_who_left_must_be_back_before_the_start() -> None:
     referee.leave(0, B, 0)
     refuses(referee, LeaveError, "away", referee.leave, 1, B, 0)
     referee.move(1, R, [("loss", B, 1)])
+    refuses(referee, MemberError, "away", referee.drinker, 2, B, 0)
+    referee.back(2, B, 0)
     served(referee, 2)
+    referee.ruling(3, "he walked off", put={"teams/B/members/0/away": True})
     refuses(referee, MemberError, "away", referee.start, 3, B)
     referee.back(4, B, 0)
     referee.start(5, B)
+
+
+def test_a_member_who_is_away_neither_is_named_nor_pours() -> None:
+    referee = hit(1)
+    referee.leave(1, B, 0)
+    refuses(referee, MemberError, "away", referee.drinker, 2, B, 0)
+    referee.back(3, B, 0)
+    referee.drinker(3, B, 0)
+    alone = Referee(MIXED)  # who is alone drinks without being named, but not from afar
+    alone.unable(0, B, 1)
+    alone.go_on(0, B)
+    alone.leave(1, B, 0)
+    alone.move(2, R, [("loss", B, 1)])
+    refuses(alone, MemberError, "away", alone.pour, 3, B, 0)
+    alone.back(4, B, 0)
+    alone.pour(4, B, 0)
+
+
+def last_cup() -> Referee:
+    """Red's last piece is home and its cup is being drunk by the first member since second 0."""
+    referee = Referee(MIXED, home={R: 3})
+    referee.move(0, R, [("arrival", R, 1)])
+    served(referee, 0, R)
+    referee.start(0, R)
+    return referee
+
+
+@pytest.mark.parametrize("failing", ["unable", "vomit"])
+def test_the_last_cup_wins_though_the_partner_failed_meanwhile(failing: str) -> None:
+    referee = last_cup()
+    referee.call(failing, 5, seat=R, member=OTHER)
+    then = referee.end(20, R)
+    assert [h.kind for h in then] == ["empty", "done", "placed", "won"]
+    assert referee.winner == R
+    referee.decline(30, R)
+    assert referee.winner == R  # what has been won stays won
+
+
+@pytest.mark.parametrize(("word", "wins"), [("go_on", True), ("decline", False)])
+def test_cups_to_redrink_keep_the_win_open(word: str, wins: bool) -> None:
+    referee = Referee(MIXED, home={R: 2})
+    referee.move(0, R, [("arrival", R, 1)])
+    drinks(referee, 0, 20, R, OTHER)
+    referee.move(21, R, [("arrival", R, 1)])
+    served(referee, 21, R)
+    referee.start(30, R)
+    referee.vomit(40, R, OTHER)  # L4: his cup, finished at second 20, is to be drunk again
+    referee.end(50, R)
+    assert referee.winner is None
+    referee.call(word, 51, seat=R)
+    assert referee.winner is None
+    if wins:
+        drinks(referee, 52, 60, R)
+    assert (referee.winner == R) == wins
+    assert referee.state.teams[R].out != wins
 
 
 def test_drinks_opened_ahead_are_counted_by_entries_and_used_when_pouring() -> None:

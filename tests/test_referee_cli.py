@@ -21,7 +21,7 @@ pytest.importorskip("typer")
 from kimble_app.match_file import MatchFile, read_match
 from kimble_app.protocol import protocol_page
 from kimble_app.referee_cli import begin_match, read_team, split_keys
-from kimble_app.referee_desk import Desk, in_effect, minutes
+from kimble_app.referee_desk import HELP, MENU, Desk, clip, in_effect, minutes, paint
 from kimble_env.errors import KimbleError
 from kimble_env.refereed import RefereedGame
 
@@ -231,6 +231,81 @@ def test_the_board_gives_way_in_a_low_terminal() -> None:
     assert "? shows the keys" in table.screen
 
 
+def plain(lines: list[str]) -> list[str]:
+    return [re.sub(r"\x1b\[[0-9;]*m", "", line) for line in lines]
+
+
+def busy_table() -> Table:
+    """Much is owed, much has been said, and the members' names are long."""
+    table = Table("norske R9/B4x3,20/Y-/G- R 2 1")
+    table.press("1", "a", "p", "c", "s", wait=1)
+    table.press("down", "u", wait=1)
+    for n in range(8):
+        table.press("3")
+        table.desk._say(f"message {n} " + "and on " * 14, "0")
+    return table
+
+
+@pytest.mark.parametrize(("height", "width"), [(24, 80), (30, 60), (14, 80), (24, 40)])
+def test_prompts_and_the_whole_menu_show_in_a_small_terminal(height: int, width: int) -> None:
+    table = busy_table()
+    looks = [table.desk.lines(height, width)]
+    table.press("R")
+    menu = table.desk.lines(height, width)
+    shown = [line[:12].split() for line in plain(menu)]
+    for number, verb in enumerate(("put", *MENU)):
+        assert [str(number), verb[:9]] in [[*s[:1], *(w[:9] for w in s[1:])] for s in shown]
+    table.press("x", "U")
+    prompt = table.desk.lines(height, width)
+    assert plain(prompt)[-1] == "enter: yes   esc: no"
+    assert "take back 'unable B" in "".join(plain(prompt)[-5:])
+    table.press(*"the reason is a long one, much longer than any line of this terminal is wide")
+    typed = table.desk.lines(height, width)
+    assert "terminal is wide_" in "".join(plain(typed)[-5:-1])
+    for lines in (*looks, menu, prompt, typed):
+        assert len(lines) <= height
+        assert max(map(len, plain(lines))) <= width
+
+
+def test_a_low_terminal_keeps_the_last_message_what_is_due_and_the_cursor() -> None:
+    table = busy_table()
+    table.press("down", "down", "down", "down", "U", "escape")
+    text = "\n".join(plain(table.desk.lines(20, 80)))
+    assert "never mind" in text
+    assert "Bo must say whether to go on alone" in text
+    assert "drinking" in text
+    assert "> green" in text
+
+
+def test_help_and_menu_fit_eighty_columns() -> None:
+    table = Table()
+    table.press("R")
+    assert max(map(len, HELP)) <= 80
+    assert max(map(len, plain(table.desk._foot_lines(80)))) <= 80
+
+
+def test_lines_are_cut_by_columns_and_keep_their_styles() -> None:
+    assert clip(paint("abcdef", "1") + "gh", 4) == "\x1b[1mabcd\x1b[0m"
+    assert clip("日本語", 5) == "日本"
+    assert clip("e\u0301e\u0301x", 2) == "e\u0301e\u0301"
+
+
+def test_a_ruling_sets_the_board_and_the_pieces_home_together() -> None:
+    table = Table("norske R30/B1/Y-/G- R 2 1")
+    table.press("R", "9")
+    table.type("norske R30,H/B1/Y-/G- R 2 1")
+    assert "home then, without cups: red 1; the reason:" in table.screen
+    table.type("it was home already")
+    assert table.game.to_text() == "norske R30,H/B1/Y-/G- R 2 1"
+    assert table.game.referee.state.teams[R].home == 1
+    assert table.game.log[-1]["put"] == {"teams/R/home": 1}
+    assert RefereedGame.from_log(table.game.log).to_text() == table.game.to_text()
+    table.press("R", "9")
+    table.type("nonsense")
+    assert table.desk.prompt is None
+    assert table.desk.bell
+
+
 def test_the_end_writes_the_protocol() -> None:
     table = Table("norske R30,Hx3/B1/Y-/G- R 2 1")
     table.press("1", "a", " ", " ", " ", " ")
@@ -338,6 +413,49 @@ def test_the_page_shows_cups_rulings_and_what_was_taken_back() -> None:
     assert "The match is not finished." in text
 
 
+def drinking(rules: str = "norske") -> tuple[RefereedGame, int]:
+    """A match in which blue's cup runs from second 10, and the length of its log."""
+    game = RefereedGame.from_text(f"{rules} R3/B1/Y-/G- R 5 1", teams=TEAMS)
+    game.play("3-8", at=2)
+    referee = game.referee
+    referee.drinker(4, "B", 0)
+    referee.pour(5, "B", 0)
+    referee.table(6, "B")
+    referee.start(10, "B")
+    return game, len(game.log)
+
+
+@pytest.mark.parametrize("meanwhile", ["tick", "go_on", "decline", "end"])
+def test_the_page_of_a_cup_that_a_ruling_gives_back(meanwhile: str) -> None:
+    game, back = drinking()
+    if meanwhile == "end":
+        game.referee.end(40, "B")
+    else:
+        game.referee.tick(56)
+    if meanwhile in ("go_on", "decline"):
+        game.referee.call(meanwhile, 57, seat="B")
+    game.referee.ruling(60, "it was in time", back_to=back, do="cup_drunk", seat="B")
+    for match in (game, RefereedGame.from_log(game.log)):
+        assert "Bo hit 0:10 50 empty" in check_html(protocol_page(match, 0.0))
+
+
+def test_the_page_of_a_cup_that_is_late_again_after_going_back() -> None:
+    game, back = drinking()
+    game.referee.end(40, "B")
+    game.referee.ruling(70, "the cup was not empty", back_to=back)
+    text = check_html(protocol_page(game, 0.0))
+    assert "Bo hit 1:10 out of the competition: late" in text
+
+
+def test_the_page_is_fit_for_a_narrow_screen() -> None:
+    game, _ = drinking()
+    page = protocol_page(game, 0.0)
+    assert page.count("<table>") == page.count('<div class="wide"><table>') > 2
+    assert re.search(r"\.wide {[^}]*overflow-x: auto", page)
+    assert re.search(r"\.move {[^}]*white-space: nowrap", page)
+    assert page.count('<span class="move">3-8</span>') == 2
+
+
 # ---------------------------------------------------------------------------------- the file
 
 
@@ -416,7 +534,12 @@ def test_settings_that_cannot_be(tmp_path: Path) -> None:
         (("norske", 5, {}, None, "marked", 1), "players must be 2, 3 or 4"),
         (("norske", None, {R: "Aino"}, None, "marked", 1), "expected two members"),
         (("norske", None, {R: "Aino:wine, Eero"}, None, "marked", 1), "beer, cider"),
-        (("norske", None, {}, "X", "marked", 1), "starter"),
+        (("norske", None, {}, "X", "marked", 1), "starter must be one of red .R., .* got 'X'"),
+        (("norske", None, {}, "bogus", "marked", 1), "starter .* got 'bogus'"),
+        (("norske", None, {}, "yelow", "marked", 1), "starter .* got 'yelow'"),
+        (("norske", None, {}, "", "marked", 1), "starter .* got ''"),
+        (("norske", None, {}, "highest_roll", "marked", 1), "or random for a lot"),
+        (("norske", 2, {}, "blue", "marked", 1), r"red \(R\), yellow \(Y\), or random"),
         (("norske", None, {}, None, "huge", 1), "cups must be"),
         (("kimble", None, {}, None, "marked", 1), "home"),
         (("norske", 2, {B: "Bo, Ida"}, None, "marked", 1), "blue does not play"),
@@ -429,6 +552,37 @@ def test_settings_that_cannot_be(tmp_path: Path) -> None:
         begun_match(path)
     with pytest.raises(KimbleError, match="cannot read"):
         read_match(tmp_path / "other.jsonl")
+
+
+@pytest.mark.parametrize(
+    ("starter", "rule"),
+    [("red", "R"), ("Y", "Y"), ("green", "G"), ("b", "B"), ("random", "random"), (None, "random")],
+)
+def test_who_begins(tmp_path: Path, starter: str | None, rule: str) -> None:
+    with begin_match(tmp_path / "m.jsonl", "norske", None, {}, starter, "marked", 1) as file:
+        assert file.game.rules.starter == rule
+        assert rule == "random" or file.game.seat == "RBYG".index(rule)
+
+
+@pytest.mark.parametrize(
+    ("players", "named", "seats"),
+    [
+        (None, (), (R, B, Y, G)),
+        (None, (B,), (R, B, Y, G)),
+        (None, (R, B), (R, B)),
+        (None, (R, B, Y), (R, B, Y)),
+        (None, (B, Y, G), (B, Y, G)),
+        (4, (R, B, Y), (R, B, Y, G)),
+        (2, (B, G), (B, G)),
+        (3, (), (R, B, Y)),
+    ],
+)
+def test_who_plays(
+    tmp_path: Path, players: int | None, named: tuple[int, ...], seats: tuple[int, ...]
+) -> None:
+    teams = dict.fromkeys(named, "Aino, Eero")
+    with begin_match(tmp_path / "m.jsonl", "norske", players, teams, None, "marked", 1) as file:
+        assert file.game.rules.seats == seats
 
 
 def test_small_readers() -> None:

@@ -513,3 +513,52 @@ def test_the_examples_of_the_referees_page_run(capsys: pytest.CaptureFixture[str
 def _choose(bits: int, rng: np.random.Generator) -> int:
     moves = [n for n in range(34) if bits >> n & 1]
     return int(rng.choice(moves)) if moves else -1
+
+
+def test_nothing_is_legal_while_gated_in_the_middle_of_a_die() -> None:
+    game = refereed("norske R3/B1/Y-/G- R 5 1")
+    assert [str(move) for move in game.legal_moves] == ["3-8"]
+    game.referee.unable(1, "B", 0)
+    assert game.legal_moves == []
+    assert game.copy().legal_moves == []
+    with pytest.raises(GatedError):
+        game.play("3-8", at=2)
+    game.referee.go_on(3, "B")
+    assert [str(move) for move in game.legal_moves] == ["3-8"]
+    game.play("3-8", at=4)
+
+
+def test_the_last_cup_wins_on_the_board_though_the_partner_is_undecided() -> None:
+    game = refereed("norske R30,Hx3/B1/Y-/G- R 2 1")
+    game.play("30-H", at=0)
+    referee = game.referee
+    referee.drinker(1, "R", 0)
+    referee.pour(1, "R", 0)
+    referee.table(1, "R")
+    referee.start(2, "R")
+    referee.unable(3, "R", 1)
+    referee.end(20, "R")
+    assert game.winner == referee.winner == R
+    assert game.over
+    assert game.legal_moves == []
+    assert RefereedGame.from_log(game.log).winner == R
+
+
+@pytest.mark.parametrize(
+    ("put", "words"),
+    [
+        ({"settings/win_at": "home"}, "win_at=drunk, not home"),
+        ({"settings/late": "referee"}, "late=out, not referee"),
+        ({"settings/pieces": 3}, "pieces=4, not 3"),
+        ({"settings/play_for_places": True}, "play_for_places=False, not True"),
+    ],
+)
+def test_a_ruling_cannot_play_by_other_rules_than_the_board(
+    put: dict[str, Any], words: str
+) -> None:
+    game = refereed("norske R3/B1/Y-/G- R 5 1")
+    log = game.log
+    with pytest.raises(RulingError, match=words):
+        game.referee.ruling(1, "agreed", put=put)
+    assert game.log == log
+    game.referee.ruling(1, "measured again", put={"settings/cups": "equal"})
