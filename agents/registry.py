@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from agents.exact import register as register_exact
 from agents.heuristics import heuristic_names, make_heuristic
 from kimble_env.opponents import Agent, register_alias, register_maker
 from kimble_env.rules import Rules
@@ -11,6 +12,7 @@ def register() -> None:
     """Make the kinds of this package known; called by the entry point ``kimble.agents``."""
     register_maker("heuristic", make_heuristic)
     register_maker("net", _make_network)
+    register_exact()
     for name in heuristic_names():
         register_alias(name, f"heuristic:{name}")
 

@@ -106,6 +106,21 @@ def test_a_full_disk_is_said() -> None:
     assert "Traceback" not in done.stderr
 
 
+def test_solve_prints_one_json_object(tmp_path: Path) -> None:
+    done = kimble("solve", "--rules", "kimble[pass_allowed=no]", "--pieces", "1", "--json")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found["start_value"] == pytest.approx(0.52626, abs=5e-6)
+    assert found["bracket"] < 1e-9
+    assert found["start_lower"] <= found["start_value"] <= found["start_upper"]
+
+
+def test_exact_says_that_it_plays_two_seats() -> None:
+    done = kimble("evaluate", "exact", "random", "--players", "4", "--games", "4")
+    assert done.returncode == 2
+    assert "exact plays games of two seats, got 4" in done.stderr
+
+
 def test_train_ppo_leaves_a_policy_that_plays(tmp_path: Path) -> None:
     settings = ("--envs", "16", "--steps", "16", "--batch", "64", "--evaluate-games", "8")
     done = kimble("train", "ppo", "run", "--decisions", "256", *settings, cwd=tmp_path)

@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from agents.exact.solver import two_seats
 from agents.exact.table import Table, find_table, read_table
+from kimble_env.errors import AgentError
 from kimble_env.opponents import Agent
 from kimble_env.rules import Rules
 
@@ -126,9 +127,12 @@ def make_exact(argument: str, rules: Rules) -> Agent:
     """Make the agent of a spec: ``exact`` or ``exact:FILE``.
 
     Raises:
+        AgentError: more than two seats play.
         TableError: no table, or one for another game.
         RulesError: rules the solver does not know.
     """
+    if len(rules.seats) != 2:
+        raise AgentError(f"exact plays games of two seats, got {len(rules.seats)}")
     if not argument:
         return ExactAgent("exact", rules)
     neighbours = len(rules.seats) == 2 and (rules.seats[1] - rules.seats[0]) % 4 != 2
