@@ -614,11 +614,13 @@ def choose(agent: str | Agent | Callable[..., Any], game: Game) -> Move:
 
     Raises:
         AgentError: an agent that is not known or does not fit the game's rules.
-        PositionError: no die has been thrown, or the game is over.
+        PositionError: no die has been thrown, the game is over, or its referee holds it (L1).
     """
     made = make_agent(agent, game.rules)
     positions = game.state
     check_decisions(positions, game.rules)
+    if not game.legal_moves:
+        raise PositionError("no move may be made now: the referee holds the game")  # L1
     answer = made.act(hide_random_state(positions), decision_keys(positions))
     action = int(check_actions(positions, game.rules, answer, made.spec)[0])
     return next(move for move in game.legal_moves if move.action == action)
