@@ -432,7 +432,7 @@ def _read_options(options: dict[str, Any]) -> dict[str, Any]:
     for name, value in options.items():
         try:
             if name == "players":
-                if value not in DEFAULT_SEATS:
+                if type(value) is not int or value not in DEFAULT_SEATS:
                     faults.append(f"players must be 2, 3 or 4, got {value!r}")
                 else:
                     out.setdefault("seats", DEFAULT_SEATS[value])
