@@ -9,8 +9,6 @@ observation and action version, layer sizes, activation, how it was trained). Tr
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -19,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kimble_env.errors import KimbleError
+from kimble_env.files import write_whole
 from kimble_env.kernel import legal_batch
 from kimble_env.observation import (
     ACTION_VERSION,
@@ -218,15 +217,8 @@ def save_policy(
         "activation": activation,
         **about,
     }
-    _write(place / "policy.safetensors", save(tensors))
-    _write(place / "policy.json", (json.dumps(config, indent=1) + "\n").encode())
-
-
-def _write(path: Path, data: bytes) -> None:
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.name)
-    with os.fdopen(handle, "wb") as file:
-        file.write(data)
-    os.replace(temporary, path)
+    write_whole(place / "policy.safetensors", save(tensors))
+    write_whole(place / "policy.json", json.dumps(config, indent=1) + "\n")
 
 
 def make_network(argument: str, rules: Rules) -> PolicyAgent:

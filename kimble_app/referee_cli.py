@@ -20,6 +20,7 @@ from kimble_app.protocol import protocol_page
 from kimble_app.referee_desk import Desk
 from kimble_env.board import SEAT_LETTERS, SEAT_NAMES
 from kimble_env.errors import KimbleError
+from kimble_env.files import write_whole
 from kimble_env.ledger import DRINKS
 from kimble_env.refereed import RefereedGame
 from kimble_env.rules import DEFAULT_SEATS, find_rules
@@ -71,9 +72,7 @@ def read_starter(text: str, seats: Sequence[int]) -> str:
 
 def write_protocol(path: Path, game: RefereedGame, begun: float) -> Path:
     """Write the protocol page of a match; return its path."""
-    new = path.with_name(path.name + ".new")
-    new.write_text(protocol_page(game, begun), encoding="utf-8")
-    os.replace(new, path)
+    write_whole(path, protocol_page(game, begun))
     return path
 
 

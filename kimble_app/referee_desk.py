@@ -82,14 +82,18 @@ def minutes(seconds: int) -> str:
 
 
 def in_effect(log: list[dict[str, Any]]) -> list[int]:
-    """Return the numbers (from 1) of the entries of a log that no ruling has taken back."""
+    """Return the numbers (from 1) of the entries of a log that no ruling has taken back.
+
+    A ruling that goes back is in effect itself if it also sets something.
+    """
     before: list[list[int]] = []
     for number, entry in enumerate(log, 1):
         stack = before[-1] if before else []
         if "back_to" in entry:
-            before.append(list(before[entry["back_to"] - 1]))
-        else:
-            before.append([*stack, number])
+            stack = before[entry["back_to"] - 1]
+        if "back_to" not in entry or entry.keys() & {"do", "put", "position"}:
+            stack = [*stack, number]
+        before.append(stack)
     return before[-1]
 
 
@@ -310,6 +314,8 @@ class Desk:
         if len(effective) < 2:
             raise KimbleError("there is nothing to take back")
         last, before = effective[-1], effective[-2]
+        if "back_to" in self.game.log[last - 1]:  # what that ruling took back counts again
+            before = last - 1
         text = f"take back {describe(self.game.log[last - 1])!r}; the reason: "
         self.prompt = Prompt(text, lambda reason: self._rule(reason, back_to=before))
 

@@ -36,7 +36,6 @@ from kimble_env.errors import (
     KimbleError,
     NotationError,
     PositionError,
-    RulesError,
 )
 from kimble_env.kernel import STATE, WON
 from kimble_env.notation import (
@@ -173,12 +172,6 @@ def read_options(options: Any) -> Mapping[str, Any]:
     return options
 
 
-def _check_players(players: object) -> None:
-    """Raise RulesError unless ``players`` is a whole number; which ones, the rules say."""
-    if isinstance(players, bool) or not isinstance(players, int | np.integer):
-        raise RulesError(f"players must be 2, 3 or 4, got {players!r}")
-
-
 def read_die(die: object, what: str = "the die") -> int:
     """Return a die 1..6 as an int.
 
@@ -271,7 +264,6 @@ class Game:
         referee: bool = False,
         **options: Any,
     ) -> None:
-        _check_players(options.get("players", 2))
         found = find_rules(rules, **options)
         number = read_seed(seed)
         states = kernel.empty_states(1)

@@ -43,6 +43,7 @@ import numpy.typing as npt
 from kimble_env import kernel
 from kimble_env.board import BOARDS, SEAT_LETTERS, SEAT_NAMES, SEATS
 from kimble_env.errors import NotationError, PositionError
+from kimble_env.files import write_whole
 from kimble_env.kernel import ENTER, RUNNING, STATE, TRUNCATED, WON
 from kimble_env.rules import Rules, find_rules
 
@@ -698,10 +699,7 @@ def write_record(record: GameRecord, path: str | os.PathLike[str], append: bool 
         with open(path, "ab") as file:
             file.write(data)
         return
-    place = Path(path)
-    partial = place.with_name(place.name + ".part")
-    partial.write_bytes(data)
-    os.replace(partial, place)
+    write_whole(path, data)
 
 
 def read_record(source: str | os.PathLike[str] | Iterable[str]) -> GameRecord:

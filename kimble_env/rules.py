@@ -432,7 +432,8 @@ def _read_options(options: dict[str, Any]) -> dict[str, Any]:
     for name, value in options.items():
         try:
             if name == "players":
-                if type(value) is not int or value not in DEFAULT_SEATS:
+                whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+                if not whole or value not in DEFAULT_SEATS:
                     faults.append(f"players must be 2, 3 or 4, got {value!r}")
                 else:
                     out.setdefault("seats", DEFAULT_SEATS[value])

@@ -220,6 +220,11 @@ def test_a_cup_that_was_called_late_can_count_after_all() -> None:
     assert table.game.referee.status(B) == "duo"
     assert not table.game.referee.gated
     assert table.game.referee.state.teams[B].members[0].drunk == 1
+    table.press("U")
+    assert "take back 'ruling" in table.screen
+    table.type("it was late after all")
+    assert table.game.referee.status(B) == "solo"
+    assert table.game.referee.gated
 
 
 def test_the_board_gives_way_in_a_low_terminal() -> None:

@@ -86,7 +86,7 @@ class PPOConfig:
         return rules if rules.max_turns is not None else rules.replace(max_turns=self.max_turns)
 
     def names(self, setting: str) -> list[str]:
-        """Return the specs of a comma-separated setting (commas inside brackets do not count)."""
+        """Return the specs of a comma-separated setting; none of them may hold a comma."""
         return [name.strip() for name in getattr(self, setting).split(",") if name.strip()]
 
 

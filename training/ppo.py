@@ -10,7 +10,7 @@ A run writes one folder::
     metrics.jsonl       one object per evaluation: decisions, win shares with intervals, speed
     tensorboard/        the same curves and the losses of SB3
     snapshots/00200000/ policies on the way (the past selves)
-    checkpoint.zip      to resume from; replaced atomically, with progress.json beside it
+    checkpoint.zip      to resume from; there whole, old or new, at any moment
     policy/             the trained policy, played by the spec ``net:FOLDER/policy``
 """
 
@@ -37,6 +37,7 @@ from stable_baselines3.common.callbacks import BaseCallback
 from agents.network import Layer, PolicyAgent, load_policy, save_policy
 from evaluation import play_match
 from kimble_env.errors import KimbleError
+from kimble_env.files import write_whole
 from kimble_env.vector import KimbleVectorEnv
 from training.config import PPOConfig, settings_help
 from training.progress import ProgressLine
@@ -56,13 +57,6 @@ def versions() -> dict[str, str]:
     }
 
 
-def write_atomically(path: Path, text: str) -> None:
-    """Write a text file so that it is there whole or not at all."""
-    temporary = path.with_name(path.name + ".part")
-    temporary.write_text(text, encoding="utf-8")
-    os.replace(temporary, path)
-
-
 def policy_layers(model: MaskablePPO) -> list[Layer]:
     """Return the (weight, bias) of every layer of the policy, from observation to logits."""
     linear = [m for m in model.policy.mlp_extractor.policy_net if isinstance(m, torch.nn.Linear)]
@@ -77,8 +71,8 @@ def lineups(
 ) -> tuple[list[Any], list[float]]:
     """Return the pool of line-ups and how often each is drawn.
 
-    Every line-up is one agent in all other seats, written as a one-element list so that
-    ``set_opponents`` sees a pool. Past selves share ``share`` of the games, heuristics the rest.
+    Every line-up is named by one agent, which takes all other seats. Past selves share ``share`` of
+    the games, heuristics the rest.
     """
     pool: list[Any] = [*heuristics, *past]
     of_past = share if past else 0.0
@@ -301,7 +295,7 @@ def write_config(config: PPOConfig, folder: Path) -> None:
         "rules_hash": config.found_rules().hash,
         "versions": versions(),
     }
-    write_atomically(folder / "config.json", json.dumps(about, indent=1) + "\n")
+    write_whole(folder / "config.json", json.dumps(about, indent=1) + "\n")
 
 
 def train(

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from evaluation import MatchResult
-from training.ppo import write_atomically
+from kimble_env.files import write_whole
 
 HEADER = ("agent", "against", "wins %", "95 % interval", "games", "cut off %")
 
@@ -117,7 +117,7 @@ def table_html(caption: str, header: Sequence[str], rows: Sequence[Sequence[str]
 def write_page(path: Path, title: str, intro: str, parts: Sequence[tuple[str, str]]) -> None:
     """Write a self-contained page: ``parts`` are (heading, HTML)."""
     sections = "\n".join(f"<h2>{html.escape(name)}</h2>\n{part}" for name, part in parts)
-    write_atomically(
+    write_whole(
         path,
         f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         f'<meta name="viewport" content="width=device-width, initial-scale=1">'
