@@ -92,7 +92,7 @@ def solve(
 ) -> None:
     """Solve the two-player game exactly, keep its table, and print its figures.
 
-    Up to 3 pieces take seconds to minutes; 4 pieces of kimble took 13 minutes of processor time and
+    Up to 3 pieces take seconds to minutes; 4 pieces of kimble took 10 minutes on two cores and
     11.5 GB of memory; interrupted, the same command then goes on from its last finished layer.
 
     [bold]Example:[/bold] kimble solve --rules kimble --pieces 2
