@@ -130,7 +130,7 @@ def verdict(own: Sequence[MatchResult]) -> str:
     parts += [f"surely below par against {', '.join(below)}"] if below else []
     text = "; ".join(parts) or "not surely above or below par against anybody"
     return (
-        f"After these minutes the policy is {text}. It gets better with time: "
+        f"After these minutes the policy is {text}. A longer run: "
         f"{command()} train ppo FOLDER --decisions 10000000"
     )
 
