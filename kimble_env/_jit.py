@@ -27,6 +27,7 @@ JITTED_SOURCES = (
     "_jit.py",
     "kernel.py",
     "features.py",
+    "afterstates.py",
     "observation.py",
     "rewards.py",
     "aec_kernel.py",
