@@ -11,6 +11,9 @@ import pytest
 
 pytest.importorskip("typer")
 
+WITHOUT_JSON = {"referee", "train ppo"}
+"""A screen in the terminal; a run that keeps its figures in its folder."""
+
 
 def kimble(*arguments: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
     """Run the command in a process of its own."""
@@ -31,6 +34,26 @@ def test_help_names_the_commands_and_loads_nothing_heavy() -> None:
     assert "train" in done.stdout
     assert "referee" in done.stdout
     assert "HEAVY []" in done.stdout
+
+
+def test_every_command_of_the_table_can_be_asked_for_help() -> None:
+    """Loaded here and not in processes: it is the table that is tested."""
+    from typer.testing import CliRunner
+
+    from kimble_app.cli import app
+    from kimble_app.commands import TABLE
+
+    for row in TABLE:
+        done = CliRunner().invoke(app, [*row.words.split(), "--help"], catch_exceptions=False)
+        assert done.exit_code == 0, row
+        assert f"{row.words.split()[-1]} [OPTIONS]" in done.output
+        assert "--json" in done.output or row.words in WITHOUT_JSON, f"{row.words} has no --json"
+
+
+def test_an_unknown_command_is_told_the_nearest() -> None:
+    done = kimble("evalute", "random")
+    assert done.returncode == 2
+    assert "Did you mean 'evaluate'" in done.stderr
 
 
 def test_version() -> None:

@@ -1,0 +1,40 @@
+"""The commands of ``kimble``, one file per group; ``TABLE`` says which function is which command.
+
+To add a command write a function in a file of this folder, as typer wants it (annotated arguments,
+a docstring that teaches with an example), and add one line to ``TABLE``. The file is imported when
+its command runs or is asked for ``--help``, never before: ``kimble --help`` shows the table.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Row(NamedTuple):
+    """One command: its words, where its function is, and what ``kimble --help`` says of it."""
+
+    words: str
+    """``"solve"``, or ``"train ppo"`` for the command ppo of the group train."""
+    where: str
+    """``"module:function"`` in this package."""
+    help: str
+    """One line without markup."""
+    panel: str | None = None
+    """Heading that it stands under; commands of one panel should be neighbours."""
+
+
+PLAY, JUDGE, LEARN, BUILD = "Play", "Judge", "Learn and solve", "Build on it"
+"""The panels of ``kimble --help``."""
+
+GROUPS = {
+    "train": ("Train an agent.", LEARN),
+}
+"""Words that only hold other commands: what is said of them, and their panel."""
+
+TABLE = (
+    Row("referee", "referee:referee", "Referee a match of Norske Kimble.", PLAY),
+    Row("evaluate", "evaluate:evaluate", "Play a match over all seats on equal dice.", JUDGE),
+    Row("train ppo", "train:ppo", "Masked PPO against heuristics and past selves."),
+    Row("solve", "solve:solve", "Solve the two-player game exactly.", LEARN),
+)
+"""Every command, in the order of ``kimble --help``."""
