@@ -1,7 +1,7 @@
-"""How the modules of this package compile: like the engine, in folders named by the sources.
+"""How this package compiles what is its own: cached in a folder named by the engine and by sources.
 
-numba does not notice changes in files that a function calls into. So each group of modules has a
-folder whose name is a hash over its sources, inside the engine's own (see ``kimble_env._jit``).
+numba does not notice changes in files that a function calls into, so the name of the folder is a
+hash over all files named, inside the engine's own folder (see ``kimble_env._jit``).
 """
 
 from __future__ import annotations
@@ -18,27 +18,29 @@ from kimble_env._jit import CODE_CACHE, COMPILED
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def compiler(name: str, *files: str) -> Callable[[F], F]:
-    """Return a decorator that compiles as the engine does: nogil, cached on disk.
+def compiler(name: str, *sources: str | Path) -> Callable[[F], F]:
+    """Return a decorator that compiles: nogil, cached in a folder of its own.
 
     Args:
-        name: of the group; the start of its folder's name.
-        files: every jitted module of the group, next to this file.
+        name: what the folder's name begins with.
+        sources: paths of every file, beside the engine's, that holds a function compiled with this
+            decorator or called by one.
     """
     digest = hashlib.sha256()
-    for file in files:
-        digest.update(file.encode() + (Path(__file__).parent / file).read_bytes())
-    folder = CODE_CACHE / f"{name}-{digest.hexdigest()[:16]}"
+    for source in sources:
+        digest.update(Path(source).name.encode() + Path(source).read_bytes())
+    folder = str(CODE_CACHE / f"{name}-{digest.hexdigest()[:16]}")
 
-    def fast(function: F) -> F:
+    def compile_it(function: F) -> F:
         if not COMPILED:
             return function
         previous = numba.config.CACHE_DIR
-        numba.config.CACHE_DIR = str(folder)
+        numba.config.CACHE_DIR = folder
         try:
-            compiled: F = numba.njit(cache=True, nogil=True, error_model="numpy")(function)
+            options = {"cache": True, "nogil": True, "error_model": "numpy"}
+            compiled: F = numba.njit(**options)(function)
         finally:
             numba.config.CACHE_DIR = previous
         return compiled
 
-    return fast
+    return compile_it

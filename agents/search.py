@@ -202,9 +202,7 @@ class SearchAgent:
         back_up(nodes, r, row, action[:made], chance[:made], child, values, out)
         return out
 
-    def _answers(
-        self, nodes: States, deciders: npt.NDArray[np.int8]
-    ) -> npt.NDArray[np.int16]:
+    def _answers(self, nodes: States, deciders: npt.NDArray[np.int8]) -> npt.NDArray[np.int16]:
         """Return int16 [6 * N]: the only action to look at after each face, -1 for every one."""
         answers = np.full(6 * len(nodes), -1, np.int16)
         if self.replies is None:
@@ -218,9 +216,7 @@ class SearchAgent:
         return answers
 
 
-def _merged(
-    states: States, owners: Owners
-) -> tuple[States, Owners, npt.NDArray[np.int32]]:
+def _merged(states: States, owners: Owners) -> tuple[States, Owners, npt.NDArray[np.int32]]:
     """Return the different positions of each decision, their owners, and the group of each."""
     groups = np.empty(len(states), np.int32)
     firsts = np.empty(len(states), np.int64)

@@ -21,7 +21,7 @@ from kimble_env.kernel import (
 )
 from kimble_env.rules import R_TWO_COLOURS
 
-fast = compiler("search", "search_kernels.py")
+fast = compiler("search", __file__)
 
 TIE = 1e-9
 """Win chances closer than this are equal: sums in another order must not change a choice."""

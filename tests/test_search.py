@@ -64,7 +64,7 @@ class Exact:
         return out
 
 
-# ------------------------------------------------------------------ a slow and obvious second search
+# --------------------------------------------------------------------- a slow and obvious second search
 
 
 def slow_value(game: Game, evaluator: Distance, throws: int) -> np.ndarray:
@@ -126,11 +126,13 @@ def test_it_finds_what_a_slow_search_finds(position: str) -> None:
 def test_depth_two_looks_further_than_depth_one() -> None:
     """Two far pieces, one of them in front of an enemy: only looking ahead sees the danger."""
     rules, states = parse_position("kimble[pass_allowed=no] R20,3/B18/Y-/G- R 1 1")
-    ones, twos = (SearchAgent("s", rules, Distance(rules), depth).values(states) for depth in (1, 2))
+    ones, twos = (
+        SearchAgent("s", rules, Distance(rules), depth).values(states) for depth in (1, 2)
+    )
     assert not np.allclose(ones[0][:, 0], twos[0][:, 0])
 
 
-# ------------------------------------------------------------------------------- over exact values
+# --------------------------------------------------------------------- over exact values
 
 
 @pytest.mark.parametrize("text", ["kimble[pieces=2]", "kombat[pieces=2]", "norske[pieces=2]"])
@@ -152,7 +154,7 @@ def test_over_exact_values_every_depth_is_exact(text: str) -> None:
         assert (own[rows[:count], chosen] >= own[:count].max(axis=1) - 1.6e-5).all()
 
 
-# ---------------------------------------------------------------------------------------- the budget
+# --------------------------------------------------------------------- the budget
 
 
 def test_the_budget_lessens_the_depth_of_one_decision_and_of_no_other() -> None:
@@ -191,7 +193,7 @@ def test_equal_positions_are_judged_once() -> None:
     assert evaluator.calls == [7]
 
 
-# --------------------------------------------------------------------------------- replies and specs
+# --------------------------------------------------------------------- replies and specs
 
 
 def test_replies_of_an_agent_are_the_only_ones_looked_at() -> None:
