@@ -64,7 +64,7 @@ class Exact:
         return out
 
 
-# --------------------------------------------------------------------- a slow and obvious second search
+# ------------------------------------------------------- a slow and obvious second search
 
 
 def slow_value(game: Game, evaluator: Distance, throws: int) -> np.ndarray:
