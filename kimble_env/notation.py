@@ -315,6 +315,29 @@ def _read_units(part: str, faults: list[str]) -> list[tuple[int | str, int]]:
     return units
 
 
+def parse_pieces(rules: Rules, text: str) -> tuple[int, ...]:
+    """Return the progress of each piece of one seat from its part of a position, such as ``R3,20``.
+
+    Four numbers, -1 for home base. It is for readers of many positions: whether the whole position
+    can be is for :func:`parse_position`, or the kernel, to say.
+
+    Raises:
+        NotationError, PositionError: naming every fault of the part.
+    """
+    faults: list[str] = []
+    seat = SEAT_LETTERS.find(text[:1]) if text else -1
+    if seat < 0:
+        faults.append(f"pieces {text!r} must begin with one of {', '.join(SEAT_LETTERS)}")
+    units = _read_units(text, faults)
+    if faults:
+        raise NotationError("; ".join(faults))
+    record = {"pieces": np.full((SEATS, 4), -1, np.int8)}
+    _place_pieces(rules, record, seat, units, faults)
+    if faults:
+        raise PositionError(faults)
+    return tuple(record["pieces"][seat].tolist())
+
+
 def _read_fields(words: list[str], faults: list[str]) -> dict[str, Any]:
     fields: dict[str, Any] = {}
     for word in words:
