@@ -1,22 +1,14 @@
-"""A match: one line-up, all rotations of the seats, on the same dice.
+"""A match: one line-up, all rotations of the seats (or seatings of your own), on the same dice.
 
-Each seed of dice makes a *block*: the line-up is played once per rotation of the seats, every time
-with the same starter dice and the same stream of throws for each seat. What one agent owes to lucky
-dice, every other one gets too when it sits there. Games of agents that are all weight vectors run
-wholly compiled, in threads; otherwise the batch is played in step and every other agent is asked
-about all games that wait for it at once.
-
-A decision depends on its game alone, so results are the same for any number of threads and any
-size of batch, and the two ways of playing give the same games.
-
-Where passing is allowed two stubborn players may go on for ever. ``cap`` cuts a game off after so
-many throws; it counts 1/n to each of the n players, and the share of such games is always told.
+How the games are played stands in ``tabletop.py``. Where passing is allowed two stubborn players
+may go on for ever. ``cap`` cuts a game off after so many throws; it counts 1/n to each of the n
+players, and the share of such games is always told.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -25,29 +17,30 @@ import numpy as np
 import numpy.typing as npt
 
 from evaluation.statistics import Interval, block_bootstrap, wilson
+from evaluation.tabletop import (
+    TALLIES,
+    Chunk,
+    Seating,
+    Table,
+    agent_names,
+    blocks_for,
+    make_agents,
+    player_seats,
+)
+from evaluation.workers import Job, Workers, check_workers, make_recipe
 from kimble_env.board import SEAT_LETTERS, SEATS
 from kimble_env.errors import KimbleError
-from kimble_env.features import FEATURE_COUNT, advance_weighted_batch, play_weighted_batch
-from kimble_env.kernel import (
-    WON,
-    empty_states,
-    game_keys,
-    new_game_batch,
-    play_batch,
-    put_states,
-    take_states,
-)
-from kimble_env.opponents import Agent, WeightAgent, decision_keys, make_agent
+from kimble_env.opponents import Agent
 from kimble_env.rules import Rules, find_rules
-from kimble_env.threads import check_threads, run_slices
+from kimble_env.threads import check_threads
 
 DEFAULT_CAP = 5000
 """Throws after which a game is cut off: some twenty times an ordinary game."""
 
 _CHUNK = 4096  # games between two reports of progress, at most
 _STEP = 1024  # … where agents are asked from Python
+_JOBS = 8  # jobs per worker, at least, so that all of them end at about the same time
 
-States = npt.NDArray[np.void]
 Progress = Callable[[int, int], object]
 """Called with the games played so far and in all."""
 
@@ -59,12 +52,14 @@ class MatchResult:
     Attributes:
         rules: the rules played.
         agents: names of the agents in the order of the line-up; one that sits twice has two names.
-        winners: int8 [blocks, n], the place in ``agents`` of who won block b in rotation k, -1 for
+        winners: int8 [blocks, R], the place in ``agents`` of who won block b in seating k, -1 for
             a game cut off.
-        plies: int32 [blocks, n], throws of each game, forced ones included.
-        seating: int8 [n, players], who (place in ``agents``) sits at each place at the table.
+        plies: int32 [blocks, R], throws of each game, forced ones included.
+        seating: int8 [R, players], who (place in ``agents``) sits at each place at the table.
         seed: of the dice; block b has the key ``game_key(seed, b)``.
         cap: throws after which a game was cut off.
+        places: int8 [blocks, R], the place at the table that won, -1 for a game cut off.
+        tallies: int64 [agents, TALLIES], added up over all games; see ``tabletop.TALLIES``.
     """
 
     rules: Rules
@@ -74,10 +69,17 @@ class MatchResult:
     seating: npt.NDArray[np.int8]
     seed: int
     cap: int
+    places: npt.NDArray[np.int8]
+    tallies: npt.NDArray[np.int64]
+
+    @property
+    def players(self) -> int:
+        """Number of players at the table."""
+        return int(self.seating.shape[1])
 
     @property
     def games(self) -> int:
-        """Number of games, a multiple of the number of players."""
+        """Number of games, a multiple of the number of seatings."""
         return self.winners.size
 
     @property
@@ -92,16 +94,28 @@ class MatchResult:
 
     @cached_property
     def scores(self) -> npt.NDArray[np.float64]:
-        """Score of each agent in each game: float64 [blocks, n, n]; 1 won, 0 lost, 1/n cut off."""
-        n = len(self.agents)
-        scores: npt.NDArray[np.float64] = (self.winners[:, :, None] == np.arange(n)).astype(
-            np.float64
-        )
-        scores[self.winners < 0] = 1.0 / n
-        return scores
+        """Score of each agent in each game: float64 [blocks, R, agents].
+
+        1 won, 0 lost, 1/n for each of its places in a game cut off.
+        """
+        agents = np.arange(len(self.agents))
+        scores: npt.NDArray[np.float64] = (self.winners[:, :, None] == agents).astype(np.float64)
+        cut_off = np.broadcast_to(self.parts, scores.shape)
+        return np.where((self.winners < 0)[:, :, None], cut_off, scores)
+
+    @cached_property
+    def parts(self) -> npt.NDArray[np.float64]:
+        """Share of the places that each agent has in each seating: float64 [R, agents]."""
+        agents = np.arange(len(self.agents))
+        parts: npt.NDArray[np.float64] = (self.seating[:, :, None] == agents).mean(axis=1)
+        return parts
+
+    def par(self, agent: int) -> float:
+        """Win share of an agent if all were equally good: 1/n for each of its places."""
+        return float(self.parts[:, agent].mean())
 
     def share(self, agent: int) -> float:
-        """Win share of an agent (by its place in ``agents``), 0..1; par is 1/n."""
+        """Win share of an agent (by its place in ``agents``), 0..1; see ``par``."""
         return float(self.scores[:, :, agent].mean())
 
     def wilson(self, agent: int, confidence: float = 0.95) -> Interval:
@@ -113,22 +127,30 @@ class MatchResult:
         return block_bootstrap(self.scores[:, :, agent].mean(axis=1), confidence)
 
     def share_at(self, agent: int, place: int) -> float:
-        """Win share of an agent in the games where it sat at ``place`` (0: the first player)."""
-        rotations = self.seating[:, place] == agent
-        return float(self.scores[:, rotations, agent].mean())
+        """Share of the games with an agent at ``place`` (0: the first player) that it won there.
+
+        NaN if it never sat there. A game cut off counts 1/n.
+        """
+        played = self.places[:, self.seating[:, place] == agent]
+        if played.size == 0:
+            return float("nan")
+        return float((played == place).mean() + (played < 0).mean() / self.players)
+
+    def per_game(self, agent: int, tally: str) -> float:
+        """Mean of a tally (a name in ``tabletop.TALLIES``) per game and place of an agent."""
+        sat = float((self.seating == agent).sum()) * len(self.winners)
+        return float(self.tallies[agent, TALLIES.index(tally)]) / sat
+
+    def pass_share(self, agent: int) -> float:
+        """Share of an agent's choices that it answered by a pass; 0 if it never had a choice."""
+        choices, passes = (self.tallies[agent, TALLIES.index(t)] for t in ("choices", "passes"))
+        return float(passes / choices) if choices else 0.0
 
     def place_names(self) -> tuple[str, ...]:
         """Return the letters of the seats of each player: R, B, Y, G; with two colours RY, BG."""
         return tuple(
             "".join(SEAT_LETTERS[seat] for seat in seats) for seats in player_seats(self.rules)
         )
-
-
-def player_seats(rules: Rules) -> tuple[tuple[int, ...], ...]:
-    """Return the seats of each player, clockwise (R17: two players may have two colours each)."""
-    if rules.two_colours:
-        return (0, 2), (1, 3)
-    return tuple((seat,) for seat in rules.seats)
 
 
 def play_match(
@@ -139,50 +161,135 @@ def play_match(
     *,
     cap: int = DEFAULT_CAP,
     threads: int | None = None,
+    workers: int = 1,
     progress: Progress | None = None,
+    seatings: npt.ArrayLike | None = None,
+    first: int = 0,
 ) -> MatchResult:
     """Play a line-up in all rotations of the seats and return the result.
 
     Args:
         agents: one per player (2 to 4): specs, agents, or functions; see ``make_agent``.
-        rules: Rules or their text. A text is given as many players as there are agents.
-        games: at least this many; rounded up to whole blocks of one game per rotation.
+        rules: Rules or their text. A text is given as many players as there are at the table.
+        games: at least this many; rounded up to whole blocks of one game per seating.
         seed: of the dice, 0 or more.
         cap: throws after which a game is cut off, forced ones included.
         threads: threads of compiled play; None for one per processor. Does not change the result.
+        workers: processes that play where an agent has to be asked; compiled play needs none. Does
+            not change the result. Agents that are not given as a spec must pickle, and a script
+            must start under ``if __name__ == "__main__":``.
         progress: called with the games played so far and in all, from the calling thread.
+        seatings: int [R, players], other seatings than the rotations: the agent (by its place in
+            ``agents``) at each place; an agent may have several. See ``tabletop.arrangements``.
+        first: number of the first block; blocks from 0 and from 100 are other dice.
 
     Raises:
         KimbleError: a number out of range, or the wrong number of agents for the rules.
         AgentError: an agent that is not known or does not fit.
     """
-    rules = _seated_rules(rules, len(agents))
-    for name, value, least in (("games", games, 1), ("seed", seed, 0), ("cap", cap, 1)):
+    given = None if seatings is None else check_seatings(seatings, len(agents))
+    rules = seated_rules(rules, len(agents) if given is None else given.shape[1])
+    check_numbers(games=(games, 1), seed=(seed, 0), cap=(cap, 1), first=(first, 0))
+    check_workers(workers)
+    table = Table(rules, make_agents(agents, rules), given)
+    threads = check_threads(threads if threads is not None else os.cpu_count() or 1)
+    blocks = blocks_for(int(games), len(table.rotations))
+    size = blocks, len(table.rotations)
+    places, plies = np.empty(size, np.int8), np.empty(size, np.int32)
+    tallies = np.zeros((len(agents), len(TALLIES)), np.int64)
+    if table.compiled or workers == 1:
+        chunks = _play_here(table, int(seed), first, blocks, int(cap), threads, progress)
+    else:
+        recipe = make_recipe(rules, agents, table.rotations)
+        chunks = _play_in_workers(recipe, size, int(seed), first, int(cap), workers)
+    done = 0
+    for chunk in chunks:
+        rows = slice(chunk.first - first, chunk.first - first + len(chunk.places))
+        places[rows], plies[rows] = chunk.places, chunk.plies
+        tallies += chunk.tallies
+        done += chunk.places.size
+        if progress is not None:
+            progress(done, places.size)
+    winners = np.where(places < 0, -1, table.rotations[np.arange(size[1]), places])
+    return MatchResult(
+        rules, agent_names(table.agents), winners.astype(np.int8), plies, table.rotations,
+        int(seed), int(cap), places, tallies,
+    )  # fmt: skip
+
+
+def _play_here(
+    table: Table,
+    seed: int,
+    first: int,
+    blocks: int,
+    cap: int,
+    threads: int,
+    progress: Progress | None,
+) -> Iterator[Chunk]:
+    """Play all blocks in this process, chunk by chunk."""
+    seatings = len(table.rotations)
+    size = max(1, (_CHUNK if table.compiled else _STEP) // seatings)
+    for start in range(0, blocks, size):
+        report = None
+        if progress is not None:
+
+            def report(ended: int, start: int = start) -> None:
+                progress(start * seatings + ended, blocks * seatings)
+
+        yield table.play_blocks(seed, first + start, min(size, blocks - start), cap, threads, report)
+
+
+def _play_in_workers(
+    recipe: bytes, size: tuple[int, int], seed: int, first: int, cap: int, workers: int
+) -> Iterator[Chunk]:
+    """Play all blocks in worker processes; chunks come in any order."""
+    blocks, seatings = size
+    step = max(1, min(_STEP // seatings, -(-blocks // (workers * _JOBS))))
+    jobs = (
+        Job(recipe, seed, first + start, min(step, blocks - start), cap)
+        for start in range(0, blocks, step)
+    )
+    with Workers(workers) as pool:
+        for _, chunk in pool.run(jobs):
+            yield chunk
+
+
+def check_numbers(**values: tuple[Any, int]) -> None:
+    """Check that each value is a whole number of at least what stands beside it.
+
+    Raises:
+        KimbleError: naming the first that is not.
+    """
+    for name, (value, least) in values.items():
         if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
             raise KimbleError(f"{name} must be a whole number of at least {least}, got {value!r}")
-    if seed >= 1 << 63 or cap >= 1 << 31:
-        raise KimbleError(f"seed must be below 2^63 and cap below 2^31, got {seed} and {cap}")
-    table = _Table(rules, _make_agents(agents, rules))
-    threads = check_threads(threads if threads is not None else os.cpu_count() or 1)
-    blocks = -(-games // len(agents))
-    winners = np.empty((blocks, len(agents)), np.int8)
-    plies = np.empty((blocks, len(agents)), np.int32)
-    chunk = max(1, (_CHUNK if table.compiled else _STEP) // len(agents))
-    for first in range(0, blocks, chunk):
-        rows = slice(first, min(first + chunk, blocks))
-        states = table.deal(int(seed), first, rows.stop - first)
-        table.play(states, int(cap), threads)
-        winners[rows] = table.winners(states).reshape(-1, len(agents))
-        plies[rows] = states["plies"].reshape(-1, len(agents))
-        if progress is not None:
-            progress(rows.stop * len(agents), winners.size)
-    return MatchResult(
-        rules, _names(table.agents), winners, plies, table.rotations, int(seed), int(cap)
-    )
+        limit, power = (1 << 31, 31) if name == "cap" else (1 << 63, 63)
+        if value >= limit:
+            raise KimbleError(f"{name} must be below 2^{power}, got {value}")
 
 
-def _seated_rules(rules: str | Rules, players: int) -> Rules:
-    """Return the rules with as many players as the line-up has agents."""
+def check_seatings(seatings: npt.ArrayLike, agents: int) -> Seating:
+    """Return seatings as int8 [R, players] in which every agent sits somewhere.
+
+    Raises:
+        KimbleError: they are not.
+    """
+    given = np.asarray(seatings)
+    good = given.ndim == 2 and given.dtype.kind in "iu" and 2 <= given.shape[1] <= SEATS
+    if not good or not np.array_equal(np.unique(given), np.arange(agents)):
+        raise KimbleError(
+            f"seatings must be whole numbers [seatings, players] that name each of the {agents} "
+            f"agents by its place in the line-up, got {seatings!r}"
+        )
+    return given.astype(np.int8)
+
+
+def seated_rules(rules: str | Rules, players: int) -> Rules:
+    """Return the rules with as many players as sit at the table.
+
+    Raises:
+        KimbleError: the rules are for another number of players.
+    """
     if not 2 <= players <= SEATS:
         raise KimbleError(f"a line-up has 2 to 4 agents, got {players}")
     if isinstance(rules, str):
@@ -191,110 +298,3 @@ def _seated_rules(rules: str | Rules, players: int) -> Rules:
     if rules.players != players:
         raise KimbleError(f"{rules} is for {rules.players} players, but {players} agents are given")
     return rules
-
-
-def _make_agents(agents: Sequence[Any], rules: Rules) -> list[Agent]:
-    """Make each agent once: the same spec at several seats is one agent, asked once for all."""
-    made: dict[str, Agent] = {}
-    for spec in agents:
-        if isinstance(spec, str) and spec not in made:
-            made[spec] = make_agent(spec, rules)
-    return [made[a] if isinstance(a, str) else make_agent(a, rules) for a in agents]
-
-
-def _names(agents: Sequence[Agent]) -> tuple[str, ...]:
-    """Return a name for each agent: its spec, numbered from the second of the same spec on."""
-    names: list[str] = []
-    for k, agent in enumerate(agents):
-        same = sum(other.spec == agent.spec for other in agents[:k])
-        names.append(f"{agent.spec} ({same + 1})" if same else agent.spec)
-    return tuple(names)
-
-
-class _Table:
-    """A line-up with its seats: deals blocks of games, plays them, reads who won."""
-
-    def __init__(self, rules: Rules, agents: list[Agent]) -> None:
-        n = len(agents)
-        self.rules = rules
-        self.agents = agents
-        # Rotation k: the agent (place + k) mod n sits at each place.
-        self.rotations = ((np.arange(n)[None, :] + np.arange(n)[:, None]) % n).astype(np.int8)
-        self.seating = np.full((n, SEATS), -1, np.int8)  # [rotation, seat] -> agent
-        for place, seats in enumerate(player_seats(rules)):
-            for seat in seats:
-                self.seating[:, seat] = self.rotations[:, place]
-        self.asked_as = np.array(
-            [next(k for k, other in enumerate(agents) if other is agent) for agent in agents]
-        )
-        self.weights = np.zeros((n, FEATURE_COUNT))
-        self.rows = np.full(n + 1, -1, np.int8)  # agent -> row of weights, -1: it is asked
-        for k, agent in enumerate(agents):
-            if type(agent) is WeightAgent:  # a subclass may decide in its own way
-                self.weights[k] = agent.weights
-                self.rows[k] = k
-        self.compiled = bool((self.rows[:n] >= 0).all())
-
-    def deal(self, seed: int, first: int, blocks: int) -> States:
-        """Start one game per block and rotation: STATE [blocks * n], rotations side by side."""
-        keys = np.empty(blocks, np.uint64)
-        game_keys(np.uint64(seed), first, keys)
-        states = empty_states(blocks)
-        plays = np.zeros((blocks, SEATS), np.int8)
-        plays[:, list(self.rules.seats)] = 1
-        new_game_batch(states, self.rules.array, plays, keys, np.empty((0, 2), np.int8))
-        return take_states(states, np.repeat(np.arange(blocks), len(self.agents)))
-
-    def play(self, states: States, cap: int, threads: int) -> None:
-        """Play all games to their end or to the cap."""
-        seating = np.tile(self.seating, (len(states) // len(self.agents), 1))
-        if self.compiled:
-            run_slices(
-                lambda a, b: play_weighted_batch(
-                    states[a:b], self.rules.array, self.weights, seating[a:b], cap
-                ),
-                len(states),
-                threads,
-            )
-        else:
-            self._play_in_step(states, seating, cap, threads)
-
-    def _play_in_step(
-        self, states: States, seating: npt.NDArray[np.int8], cap: int, threads: int
-    ) -> None:
-        """Play on to the next questions, ask each agent all of its own, until none is left."""
-        r, rows = self.rules.array, self.rows[seating]
-        legal = np.empty(len(states), np.int64)
-        while True:
-            run_slices(
-                lambda a, b: advance_weighted_batch(
-                    states[a:b], r, self.weights, rows[a:b], cap, legal[a:b]
-                ),
-                len(states),
-                threads,
-            )
-            waiting = np.flatnonzero(legal)
-            if len(waiting) == 0:
-                return
-            positions = take_states(states, waiting)
-            answers = self._ask(positions, seating[waiting, positions["seat"]])
-            play_batch(positions, r, answers, np.zeros((len(waiting), 2), np.int8))
-            put_states(states, waiting, positions)
-
-    def _ask(self, positions: States, deciders: npt.NDArray[np.int8]) -> npt.NDArray[np.int16]:
-        """Return the action of every position, asking each agent once."""
-        answers = np.empty(len(positions), np.int16)
-        keys = decision_keys(positions)
-        deciders = self.asked_as[deciders]
-        for k in np.unique(deciders):
-            own = np.flatnonzero(deciders == k)
-            answers[own] = self.agents[int(k)].act(take_states(positions, own), keys[own])
-        return answers
-
-    def winners(self, states: States) -> npt.NDArray[np.int8]:
-        """Return the agent that won each game, -1 for games without a winner: int8 [B]."""
-        n = len(self.agents)
-        rotation = np.arange(len(states)) % n
-        won = states["status"] == WON
-        winner = self.seating[rotation, np.where(won, states["winner"], 0)]
-        return np.where(won, winner, -1).astype(np.int8)

@@ -8,7 +8,7 @@ import math
 import numpy as np
 import pytest
 
-from evaluation import block_bootstrap, match, match_json, play_match, wilson
+from evaluation import block_bootstrap, match_json, play_match, tabletop, wilson
 from evaluation.cli import evaluate
 from kimble_env import find_rules
 from kimble_env.errors import KimbleError
@@ -139,7 +139,7 @@ def test_parity_within_the_interval_when_the_choices_differ() -> None:
 def test_every_rotation_meets_the_same_dice(monkeypatch: pytest.MonkeyPatch) -> None:
     """A seat's n-th throw shows the same face in every game of a block, whoever sits there."""
     faces: dict[tuple[int, int, int], list[int]] = {}
-    played = match.play_batch
+    played = tabletop.play_batch
 
     def watch(states: np.ndarray, *rest: object) -> None:
         for s in states:
@@ -148,7 +148,7 @@ def test_every_rotation_meets_the_same_dice(monkeypatch: pytest.MonkeyPatch) -> 
             faces.setdefault(place, []).append(int(s["die"]))
         played(states, *rest)
 
-    monkeypatch.setattr(match, "play_batch", watch)
+    monkeypatch.setattr(tabletop, "play_batch", watch)
     result = play_match([Asked, first_move], "kimble", games=16, seed=4)
     assert (result.plies[:, 0] != result.plies[:, 1]).all()  # other games on the same dice
     assert len({seed for seed, _, _ in faces}) == 8
