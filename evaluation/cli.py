@@ -25,6 +25,7 @@ def evaluate(
     pieces: int | None = None,
     cap: int = DEFAULT_CAP,
     threads: int | None = None,
+    workers: int = 1,
     progress: bool | None = None,
 ) -> MatchResult:
     """Play a match, print its table (or JSON) to standard output, and return it.
@@ -40,6 +41,7 @@ def evaluate(
         pieces: short for the option ``pieces`` of the rules; given in both and different: an error.
         cap: throws after which a game is cut off.
         threads: threads of compiled play; None for one per processor.
+        workers: processes, for agents that are not weight vectors; the result stays the same.
         progress: show a progress bar on standard error; None: if that is a terminal.
 
     Raises:
@@ -51,7 +53,9 @@ def evaluate(
         found = found.replace(players=len(lineup))
     start = time.perf_counter()
     with _progress_bar(sys.stderr.isatty() if progress is None else progress) as report:
-        result = play_match(lineup, found, games, seed, cap=cap, threads=threads, progress=report)
+        result = play_match(
+            lineup, found, games, seed, cap=cap, threads=threads, workers=workers, progress=report
+        )
     seconds = time.perf_counter() - start
     if json:
         write_json(result, sys.stdout, seconds=round(seconds, 3))

@@ -236,7 +236,9 @@ def _play_here(
             def report(ended: int, start: int = start) -> None:
                 progress(start * seatings + ended, blocks * seatings)
 
-        yield table.play_blocks(seed, first + start, min(size, blocks - start), cap, threads, report)
+        yield table.play_blocks(
+            seed, first + start, min(size, blocks - start), cap, threads, report
+        )
 
 
 def _play_in_workers(

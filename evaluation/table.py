@@ -5,7 +5,11 @@ from __future__ import annotations
 import json
 from typing import IO, TYPE_CHECKING, Any
 
+import numpy as np
+
 from evaluation.match import MatchResult
+from evaluation.tabletop import TALLIES
+from kimble_env import __version__
 from kimble_env.board import SEAT_LETTERS
 from kimble_env.errors import KimbleError
 
@@ -16,13 +20,17 @@ FORMAT = "kimble-match-1"
 
 
 def match_json(result: MatchResult) -> dict[str, Any]:
-    """Return a match as plain JSON data; shares are 0..1, intervals are of 95 %."""
+    """Return a match as plain JSON data; shares are 0..1, intervals are of 95 %.
+
+    Throws, choices, captures, lost and arrived are means per game and place of the agent.
+    """
+    lengths = np.quantile(result.plies, (0.05, 0.25, 0.5, 0.75, 0.95)).tolist()
     return {
         "format": FORMAT,
         "rules": str(result.rules),
         "rules_hash": result.rules.hash,
         "seats": "".join(SEAT_LETTERS[seat] for seat in result.rules.seats),
-        "players": len(result.agents),
+        "players": result.players,
         "games": result.games,
         "blocks": len(result.winners),
         "seed": result.seed,
@@ -30,7 +38,9 @@ def match_json(result: MatchResult) -> dict[str, Any]:
         "truncated": result.truncated,
         "truncated_share": result.truncated / result.games,
         "mean_length": result.mean_length,
-        "par": 1.0 / len(result.agents),
+        "length_quantiles": dict(zip(("5", "25", "50", "75", "95"), lengths, strict=True)),
+        "par": 1.0 / result.players,
+        "kimble_rl": __version__,
         "agents": [_agent_json(result, k) for k in range(len(result.agents))],
     }
 
@@ -41,11 +51,16 @@ def _agent_json(result: MatchResult, agent: int) -> dict[str, Any]:
         "games": result.games,
         "wins": int((result.winners == agent).sum()),
         "win_share": result.share(agent),
+        "par": result.par(agent),
         "wilson95": list(result.wilson(agent)),
         "bootstrap95": list(result.bootstrap(agent)),
         "win_share_by_seat": {
             name: result.share_at(agent, place) for place, name in enumerate(result.place_names())
         },
+        **{
+            f"{name}_per_game": result.per_game(agent, name) for name in TALLIES if name != "passes"
+        },
+        "pass_share": result.pass_share(agent),
     }
 
 
@@ -68,8 +83,8 @@ def match_table(result: MatchResult) -> Table:
         raise KimbleError("tables need rich: pip install 'kimble-rl[eval]'") from None
     table = Table(
         title=(
-            f"{escape(str(result.rules))}, {len(result.agents)} players, {result.games:,} games, "
-            f"par {100 / len(result.agents):.1f} %"
+            f"{escape(str(result.rules))}, {result.players} players, {result.games:,} games, "
+            f"par {100 / result.players:.1f} %"
         ),
         caption=_caption(result),
         caption_justify="left",
@@ -85,17 +100,48 @@ def match_table(result: MatchResult) -> Table:
             escape(agent),
             f"{100 * result.share(k):.1f}",
             f"{100 * low:.1f} to {100 * high:.1f}",
-            *(f"{100 * result.share_at(k, place):.1f}" for place in range(len(result.agents))),
+            *(f"{100 * result.share_at(k, place):.1f}" for place in range(result.players)),
+        )
+    return table
+
+
+def game_table(result: MatchResult) -> Table:
+    """Return the table of what each agent did in a game on average, for ``rich``.
+
+    Raises:
+        KimbleError: rich is not installed.
+    """
+    try:
+        from rich.markup import escape
+        from rich.table import Table
+    except ImportError:
+        raise KimbleError("tables need rich: pip install 'kimble-rl[eval]'") from None
+    table = Table(
+        title="per game",
+        caption="choices: decisions with two legal actions or more; passed: share of them.",
+        caption_justify="left",
+    )
+    table.add_column("agent", overflow="fold")
+    for name in ("throws", "choices", "passed %", "captures", "lost"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for k, agent in enumerate(result.agents):
+        table.add_row(
+            escape(agent),
+            f"{result.per_game(k, 'throws'):.1f}",
+            f"{result.per_game(k, 'choices'):.1f}",
+            f"{100 * result.pass_share(k):.1f}",
+            f"{result.per_game(k, 'captures'):.2f}",
+            f"{result.per_game(k, 'lost'):.2f}",
         )
     return table
 
 
 def _caption(result: MatchResult) -> str:
     return (
-        f"{len(result.winners):,} seeds of dice, each in all {len(result.agents)} rotations of the "
-        f"seats (seed {result.seed}). Mean length {result.mean_length:.0f} throws. Cut off after "
+        f"{len(result.winners):,} seeds of dice, each in all {len(result.seating)} seatings "
+        f"(seed {result.seed}). Mean length {result.mean_length:.0f} throws. Cut off after "
         f"{result.cap:,} throws: {100 * result.truncated / result.games:.2f} %, each counted "
-        f"1/{len(result.agents)}."
+        f"1/{result.players}."
     )
 
 
@@ -105,7 +151,9 @@ def print_table(result: MatchResult) -> None:
     Raises:
         KimbleError: rich is not installed.
     """
-    table = match_table(result)
+    tables = match_table(result), game_table(result)
     from rich.console import Console
 
-    Console().print(table)
+    console = Console()
+    for table in tables:
+        console.print(table)

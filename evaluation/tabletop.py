@@ -69,7 +69,7 @@ def player_seats(rules: Rules) -> tuple[tuple[int, ...], ...]:
 
 
 def rotations(players: int) -> Seating:
-    """Return int8 [players, players]: in rotation k the agent (place + k) mod players sits there."""
+    """Return int8 [players, players]: agent (place + k) mod players sits there in rotation k."""
     n = np.arange(players)
     return ((n[None, :] + n[:, None]) % players).astype(np.int8)
 
@@ -232,9 +232,7 @@ class Table:
             answers[own] = self.agents[int(k)].act(take_states(positions, own), keys[own])
         return answers
 
-    def _tally(
-        self, states: States, counts: npt.NDArray[np.int32]
-    ) -> npt.NDArray[np.int64]:
+    def _tally(self, states: States, counts: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
         """Add up per agent what TALLIES names: int64 [agents, TALLIES]."""
         columns = (
             states["throw_count"], counts[:, :, CHOICES], counts[:, :, PASSES], states["taken"],

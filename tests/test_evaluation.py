@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import json
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from evaluation import block_bootstrap, match_json, play_match, tabletop, wilson
 from evaluation.cli import evaluate
-from kimble_env import find_rules
+from kimble_env import Game, choose, find_rules
 from kimble_env.errors import KimbleError
-from kimble_env.opponents import WeightAgent, make_agent
+from kimble_env.features import play_weighted_batch
+from kimble_env.opponents import Agent, WeightAgent, make_agent
 from kimble_env.rules import Rules
 
 
@@ -243,6 +245,139 @@ def test_an_agent_that_cheats_stops_the_match() -> None:
 
     with pytest.raises(KimbleError, match=r"agent .*cheat.* answers 'pass'; legal moves"):
         play_match([cheat, "random"], "norske", games=8)
+
+
+# ------------------------------------------------------------------------- what else was recorded
+
+
+@pytest.mark.parametrize("rules", ["kimble", "kombat", "norske"])
+def test_counted_play_is_the_engine_s_own(rules: str) -> None:
+    """Counting choices changes no game: the engine's own loop gives the same records."""
+    table = tabletop.Table(
+        find_rules(rules),
+        tabletop.make_agents(["cautious", "random", "mixed", "random"], find_rules(rules)),
+    )
+    counted, plain = table.deal(3, 0, 60), table.deal(3, 0, 60)
+    table.play(counted, 5000, 1)
+    seating = np.tile(table.seating, (60, 1))
+    play_weighted_batch(plain, table.rules.array, table.weights, seating, 5000)
+    assert (counted == plain).all()
+
+
+@pytest.mark.parametrize("rules", ["kimble", "norske"])
+def test_tallies_are_what_a_slow_count_gives(rules: str) -> None:
+    """Counted again move by move, from the events that ``Game`` reports."""
+    found = find_rules(rules, players=2)
+    passing = 'weights:{"pass": 1, "progress": 0.1}'
+    result = play_match([passing, "random"], found, games=6, seed=9)
+    asked = play_match([lambda rules: Asked(rules, passing), "random"], found, games=6, seed=9)
+    assert (result.tallies == asked.tallies).all()
+    agents = tabletop.make_agents([passing, "random"], found)
+    slow = np.zeros((2, len(tabletop.TALLIES)), int)
+    for i, state in enumerate(tabletop.Table(found, agents).deal(9, 0, 3)):
+        who = dict(zip(found.seats, ((0, 1), (1, 0))[i % 2], strict=True))
+        game = Game.from_state(found, np.array([state], state.dtype))
+        while not game.over:
+            slow_throw(game, who, agents, slow)
+    assert slow.tolist() == result.tallies.tolist()
+    assert result.tallies[:, :5].min() >= 0
+    assert result.per_game(0, "throws") == slow[0, 0] / 6
+    assert result.pass_share(0) == slow[0, 2] / slow[0, 1]
+
+
+def slow_throw(game: Game, who: dict[int, int], agents: list[Agent], slow: np.ndarray) -> None:
+    """Play one throw and count it by hand."""
+    agent = who[int(game.state["seat"][0])]
+    game.throw()
+    slow[agent, 0] += 1
+    if not game.legal_moves:
+        return
+    move = game.legal_moves[0]
+    if len(game.legal_moves) > 1:
+        move = choose(agents[agent], game)
+        slow[agent, 1] += 1
+        slow[agent, 2] += str(move) == "pass"
+    game.play(move)
+    for event in game.events:
+        if event.kind == "arrival":
+            slow[who[event.seat], 5] += event.count
+            continue
+        slow[who[event.seat], 4] += event.count
+        if event.by != event.seat:
+            slow[who[event.by], 3] += event.count
+
+
+def test_seatings_of_one_s_own() -> None:
+    """One against three over all arrangements is the line-up of four names, added up."""
+    one = play_match(["mixed", "random"], games=400, seatings=tabletop.arrangements([1, 3]))
+    four = play_match(["mixed", "random", "random", "random"], games=400)
+    assert one.seating.shape == (4, 4)
+    assert one.share(0) == pytest.approx(four.share(0))
+    assert (one.par(0), one.par(1)) == (0.25, 0.75)
+    assert one.tallies[1].tolist() == four.tallies[1:].sum(axis=0).tolist()
+    assert one.share_at(1, 0) == pytest.approx(np.mean([four.share_at(k, 0) for k in (1, 2, 3)]))
+    assert len(tabletop.arrangements([2, 2])) == 6
+    assert len(tabletop.arrangements([1, 1, 1, 1])) == 24
+    stalled = play_match(
+        ['weights:{"pass": 1}', 'weights:{"pass": 2}'], games=4, cap=50,
+        seatings=tabletop.arrangements([1, 3]),
+    )  # fmt: skip
+    assert stalled.share(0) == 0.25
+    later = play_match(["mixed", "random"], games=20, first=100, seatings=[[0, 1]])
+    early = play_match(["mixed", "random"], games=120, seatings=[[0, 1]])
+    assert (later.plies == early.plies[100:]).all()
+    for wrong in ([[0, 0]], [[0, 2]], [0, 1], [[0.0, 1.0]], [[0], [1]], "no"):
+        with pytest.raises(KimbleError, match="seatings must be whole numbers"):
+            play_match(["mixed", "random"], games=4, seatings=wrong)
+
+
+OWN_AGENT = """
+def lazy(game):
+    return game.legal_moves[-1]
+"""
+
+
+def test_equal_results_for_any_number_of_workers(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(OWN_AGENT, encoding="utf-8")
+    line_up = [f"{tmp_path / 'mine.py'}:lazy", "random"]
+    calls: list[tuple[int, int]] = []
+    one = play_match(line_up, "norske", games=24, seed=3)
+    two = play_match(
+        line_up, "norske", games=24, seed=3, workers=2,
+        progress=lambda done, total: calls.append((done, total)),
+    )  # fmt: skip
+    assert (one.winners == two.winners).all()
+    assert (one.plies == two.plies).all()
+    assert (one.tallies == two.tallies).all()
+    assert one.agents == two.agents
+    assert calls[-1] == (24, 24)
+    assert [done for done, _ in calls] == sorted(done for done, _ in calls)
+
+
+def test_what_cannot_be_sent_to_workers_is_named() -> None:
+    with pytest.raises(KimbleError, match=r"cannot be sent to worker processes .*workers=1"):
+        play_match([lambda game: game.legal_moves[0], "random"], games=4, workers=2)
+    for workers in (0, 1.5, True):
+        with pytest.raises(KimbleError, match="workers must be a whole number"):
+            play_match(["random", "random"], games=4, workers=workers)  # type: ignore[arg-type]
+    assert play_match(["random", "random"], games=4, workers=2).games == 4  # none is needed
+
+
+def test_an_agent_that_fails_in_a_worker_is_named(tmp_path: Path) -> None:
+    (tmp_path / "bad.py").write_text("def bad(game):\n    return 'no'\n", encoding="utf-8")
+    with pytest.raises(KimbleError, match=r"agent .*bad.* answers 'no'"):
+        play_match([f"{tmp_path / 'bad.py'}:bad", "random"], games=8, workers=1)
+    with pytest.raises(KimbleError, match=r"agent .*bad.* answers 'no'"):
+        play_match([f"{tmp_path / 'bad.py'}:bad", "random"], games=8, workers=2)
+
+
+def test_progress_within_a_batch_that_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tabletop, "_REPORT_EVERY", 0.0)
+    calls: list[int] = []
+    play_match([first_move, "random"], games=16, progress=lambda done, total: calls.append(done))
+    assert len(calls) > 10
+    assert calls == sorted(calls)
+    assert calls[-1] == 16
 
 
 # ------------------------------------------------------------------------------------- the command

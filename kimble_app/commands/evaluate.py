@@ -26,6 +26,9 @@ def evaluate(
     seed: Annotated[int, typer.Option(help="of the dice")] = 1,
     cap: Annotated[int, typer.Option(help="throws after which a stalled game is cut off")] = 5000,
     threads: Annotated[int | None, typer.Option(help="of compiled play; one per core")] = None,
+    workers: Annotated[
+        int, typer.Option(help="processes, for slow agents that are asked move by move")
+    ] = 1,
     json: Annotated[bool, typer.Option("--json", help="print one JSON object")] = False,
 ) -> None:
     """Play a match over all seat rotations on equal dice; print win shares with intervals.
@@ -35,5 +38,6 @@ def evaluate(
     from evaluation.cli import evaluate as play
 
     play(
-        agents, rules, players, games, seed, json, pieces=pieces, cap=cap, threads=threads
+        agents, rules, players, games, seed, json, pieces=pieces, cap=cap, threads=threads,
+        workers=workers,
     )  # prints its table
