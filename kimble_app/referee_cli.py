@@ -6,27 +6,23 @@ The screen is drawn anew after every key and every second. What the keys mean is
 
 from __future__ import annotations
 
-import os
 import shutil
 import sys
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from kimble_app.match_file import MatchFile, read_match
 from kimble_app.protocol import protocol_page
 from kimble_app.referee_desk import Desk
+from kimble_app.terminal import keyboard, screen
 from kimble_env.board import SEAT_LETTERS, SEAT_NAMES
 from kimble_env.errors import KimbleError
 from kimble_env.files import write_whole
 from kimble_env.ledger import DRINKS
 from kimble_env.refereed import RefereedGame
 from kimble_env.rules import DEFAULT_SEATS, find_rules
-
-ARROWS = {"A": "up", "B": "down"}
-CONTROLS = {"\r": "enter", "\n": "enter", "\x7f": "back", "\b": "back", "\x03": "stop"}
 
 
 def read_team(text: str, seat: int) -> list[tuple[str, str]]:
@@ -169,7 +165,7 @@ def _run(file: MatchFile, page: Path) -> None:
     desk.messages.append(("0", f"{begun} begins, {agreed}"))  # R8
     if file.dropped:
         desk.messages.append(("0", "resumed; a last line that a crash had cut short was dropped"))
-    with _screen(), _keyboard() as keys:
+    with screen(), keyboard() as keys:
         while not desk.done:
             size = shutil.get_terminal_size()
             _draw(desk.lines(size.lines, size.columns), desk.bell)
@@ -186,86 +182,3 @@ def _draw(lines: list[str], bell: bool) -> None:
     text += f"{lines[-1]}\x1b[K\x1b[J" + ("\a" if bell else "")
     sys.stdout.write(text)
     sys.stdout.flush()
-
-
-@contextmanager
-def _screen() -> Iterator[None]:
-    """Use the terminal's other screen, without a cursor, and give the first one back."""
-    sys.stdout.write("\x1b[?1049h\x1b[?25l\x1b[2J")
-    try:
-        yield
-    finally:
-        sys.stdout.write("\x1b[?25h\x1b[?1049l")
-        sys.stdout.flush()
-
-
-def split_keys(text: str) -> list[str]:
-    """Return the keys in what a terminal sent: characters, and names for the others."""
-    keys, at = [], 0
-    while at < len(text):
-        if text[at] == "\x1b":
-            if text[at + 1 : at + 2] in ("[", "O"):
-                end = at + 2
-                while end < len(text) and not text[end].isalpha() and text[end] != "~":
-                    end += 1
-                keys.append(ARROWS.get(text[end : end + 1], "unknown"))
-                at = end + 1
-                continue
-            keys.append("escape")
-        else:
-            keys.append(CONTROLS.get(text[at], text[at]))
-        at += 1
-    return keys
-
-
-class _PosixKeys:
-    """Keys as they are pressed, on systems with termios."""
-
-    def read(self, wait: float) -> list[str]:
-        import select
-
-        ready, _, _ = select.select([sys.stdin], [], [], wait)
-        if not ready:
-            return []
-        data = os.read(sys.stdin.fileno(), 4096)
-        if not data:
-            return ["stop"]  # the terminal is gone
-        return split_keys(data.decode(errors="replace"))
-
-
-class _WindowsKeys:
-    """Keys as they are pressed, on Windows."""
-
-    def read(self, wait: float) -> list[str]:
-        import msvcrt
-
-        end = time.monotonic() + wait
-        while not msvcrt.kbhit():  # type: ignore[attr-defined, unused-ignore]
-            if time.monotonic() > end:
-                return []
-            time.sleep(0.02)
-        key = msvcrt.getwch()  # type: ignore[attr-defined, unused-ignore]
-        if key in ("\x00", "\xe0"):
-            code = msvcrt.getwch()  # type: ignore[attr-defined, unused-ignore]
-            return [{"H": "up", "P": "down"}.get(code, "unknown")]
-        return split_keys(key)
-
-
-@contextmanager
-def _keyboard() -> Iterator[Any]:
-    """Read single keys; the terminal is given back as it was."""
-    try:
-        import termios
-        import tty
-    except ImportError:
-        yield _WindowsKeys()
-        return
-    before = termios.tcgetattr(sys.stdin)
-    try:
-        tty.setcbreak(sys.stdin)
-        mode = termios.tcgetattr(sys.stdin)
-        mode[3] &= ~termios.ISIG  # Ctrl-C is a key here: it stops, also while something is typed
-        termios.tcsetattr(sys.stdin, termios.TCSADRAIN, mode)
-        yield _PosixKeys()
-    finally:
-        termios.tcsetattr(sys.stdin, termios.TCSADRAIN, before)

@@ -20,8 +20,9 @@ pytest.importorskip("typer")
 
 from kimble_app.match_file import MatchFile, read_match
 from kimble_app.protocol import protocol_page
-from kimble_app.referee_cli import begin_match, read_team, split_keys
+from kimble_app.referee_cli import begin_match, read_team
 from kimble_app.referee_desk import HELP, MENU, Desk, clip, in_effect, minutes, paint
+from kimble_app.terminal import split_keys
 from kimble_env.errors import KimbleError
 from kimble_env.refereed import RefereedGame
 

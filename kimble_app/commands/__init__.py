@@ -32,6 +32,7 @@ GROUPS = {
 """Words that only hold other commands: what is said of them, and their panel."""
 
 TABLE = (
+    Row("play", "play:play", "Play at the terminal, you against any agents.", PLAY),
     Row("referee", "referee:referee", "Referee a match of Norske Kimble.", PLAY),
     Row("evaluate", "evaluate:evaluate", "Play a match over all seats on equal dice.", JUDGE),
     Row("train ppo", "train:ppo", "Masked PPO against heuristics and past selves."),
