@@ -1,4 +1,4 @@
-"""``kimble play``: draws the board, reads lines, and lets :class:`~kimble_app.sitting.Sitting` act."""
+"""``kimble play``: draws the board, reads lines and does in the game what they say."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TextIO
 
-from kimble_app.sitting import HUMAN, Sitting, line_up, seat_rules
+from kimble_app.sitting import Sitting, line_up, seat_rules
 from kimble_env.board import SEAT_NAMES
 from kimble_env.errors import KimbleError
 from kimble_env.game import Game
@@ -186,7 +186,7 @@ class Screen:
             self.out.write("\x1b[H\x1b[2J")
         seat = min((s for s, agent in sitting.agents.items() if agent is None), default=0)
         self._say(board_text(sitting.game, colour=self.colour, viewer=seat, last=sitting.last))
-        for line in sitting.tell():
+        for line in sitting.tell()[:-1]:  # the last one is below the board already
             self._say(f"  {line}")
 
     def _ask(self) -> str | None:
@@ -210,6 +210,3 @@ class Screen:
 
     def _say(self, text: str) -> None:
         self.out.write(text + "\n")
-
-
-__all__ = ["HELP", "HUMAN", "Screen", "Settings", "begin", "run"]

@@ -223,7 +223,7 @@ class Desk:
             self._member_call(calls[key], seat, member)
         elif key.isdecimal() and len(key) == 1:
             self._number(int(key))
-        elif key not in ("enter", "escape", "back", "unknown"):
+        elif key not in ("enter", "escape", "back", "left", "right", "unknown"):
             self._say(f"the key {key!r} means nothing here; ? shows the keys", FAINT)
 
     def _number(self, number: int) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-ARROWS = {"A": "up", "B": "down"}
+ARROWS = {"A": "up", "B": "down", "C": "right", "D": "left"}
 CONTROLS = {"\r": "enter", "\n": "enter", "\x7f": "back", "\b": "back", "\x03": "stop"}
 
 

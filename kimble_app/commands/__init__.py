@@ -33,9 +33,15 @@ GROUPS = {
 
 TABLE = (
     Row("play", "play:play", "Play at the terminal, you against any agents.", PLAY),
+    Row("watch", "watch:watch", "Watch a recorded game, throw by throw.", PLAY),
     Row("referee", "referee:referee", "Referee a match of Norske Kimble.", PLAY),
+    Row("rules", "ask:rules", "Explain a rule set and its options in words.", PLAY),
+    Row("moves", "ask:moves", "Rank the legal moves of a position.", PLAY),
+    Row("agents", "ask:agents", "List the agents that fit a rule set.", PLAY),
+    Row("models", "ask:models", "List the networks that come with this version.", PLAY),
     Row("evaluate", "evaluate:evaluate", "Play a match over all seats on equal dice.", JUDGE),
     Row("train ppo", "train:ppo", "Masked PPO against heuristics and past selves."),
     Row("solve", "solve:solve", "Solve the two-player game exactly.", LEARN),
+    Row("bench", "bench:bench", "Measure how fast this machine plays.", BUILD),
 )
 """Every command, in the order of ``kimble --help``."""

@@ -53,4 +53,6 @@ def play(
     """
     from kimble_app.playing import Settings, run
 
-    run(Settings(agents or [], rules, players, pieces, seat, seed, record, resume, hint, auto, json))
+    run(
+        Settings(agents or [], rules, players, pieces, seat, seed, record, resume, hint, auto, json)
+    )

@@ -1,0 +1,112 @@
+"""Answers of the API as tables: what ``kimble rules``, ``agents``, ``models``, ``moves`` print."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from kimble_env.board import SEAT_LETTERS, SEAT_NAMES, find_board
+from kimble_env.rules import OPTIONS, PRESETS
+
+
+def print_json(data: Any) -> None:
+    """Print one JSON object on one line."""
+    print(json.dumps(data, ensure_ascii=False))
+
+
+def print_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """Print a table; what does not fit the terminal is folded, in a pipe it is 100 columns."""
+    import sys
+
+    from rich.box import SIMPLE
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=SIMPLE, pad_edge=False)
+    for k, title in enumerate(head):
+        table.add_column(title, no_wrap=k == 0)
+    for row in rows:
+        table.add_row(*(Text(str(cell)) for cell in row))
+    width = None if sys.stdout.isatty() else 100
+    Console(width=width, highlight=False).print(table)
+
+
+def option_words(option: dict[str, Any]) -> str:
+    """Return what an option means with the value that it has, in words."""
+    if option["kind"] == "yesno":
+        return option["text"] if option["value"] == "yes" else f"not: {option['text']}"
+    return f"{option['text']}: {option['value'].replace('_', ' ')}"
+
+
+def print_rules(answer: dict[str, Any]) -> None:
+    """Print a rule set in words; options that differ from the preset are marked."""
+    board = find_board(next(o["value"] for o in answer["options"] if o["option"] == "board"))
+    names = [SEAT_NAMES[SEAT_LETTERS.index(letter)] for letter in answer["seats"]]
+    print(f"{answer['rules']}   (hash {answer['rules_hash']})")
+    print(f"  {answer['players']} players: {', '.join(names)}")
+    print(
+        f"  {board.ring} track fields; a route of progress 0 to {board.leave}, then the stretch "
+        f"{board.stretch_first} to {board.stretch_last}"
+    )
+    print(f"  begins: {answer['start']}")
+    rows = [
+        (
+            ("* " if o["differs"] else "  ") + o["option"],
+            o["value"],
+            option_words(o),
+            o["rule"],
+            "" if o["kind"] == "yesno" else ", ".join(o["choices"]),
+        )
+        for o in answer["options"]
+    ]
+    print_table(("  option", "value", "what that means", "rule", "choices"), rows)
+    if any(o["differs"] for o in answer["options"]):
+        print(f"* differs from {answer['name']}")
+    print("The rules by number: docs/rules.md")
+
+
+def print_presets(answers: Sequence[dict[str, Any]]) -> None:
+    """Print every option with its value in each rule set."""
+    rows = [
+        (name, option.text, option.rule, *(a["options"][k]["value"] for a in answers))
+        for k, (name, option) in enumerate(OPTIONS.items())
+    ]
+    print_table(("option", "meaning", "rule", *PRESETS), rows)
+    print('kimble rules "norske[own_collision=mover]" explains a rule set of your own')
+
+
+def print_agents(answer: dict[str, Any]) -> None:
+    """Print the agents that fit a rule set."""
+    print(f"agents for {answer['rules']}")
+    rows = [(a["agent"], "yes" if a["win"] else "no", a["text"]) for a in answer["agents"]]
+    print_table(("agent", "win chances", "how it plays"), rows)
+    print(f"asked for nothing in particular: {answer['default']}")
+    if answer["levels"]:
+        print("weaker: any of them with @level=1 (weakest) to @level=10 behind it")
+    print('your own: weights:{"capture": 5}, my_agent.py:play, a_module:play')
+
+
+def print_models(answer: dict[str, Any]) -> None:
+    """Print the shipped networks."""
+    if not answer["models"]:
+        print("no networks come with this version; a folder of your own: net:FOLDER")
+        return
+    rows = [
+        (m["agent"], m["rules"] or "", str(m["players"] or ""), m["rules_hash"] or "",
+         str(m["card"].get("text", "")))
+        for m in answer["models"]
+    ]  # fmt: skip
+    print_table(("agent", "rules", "players", "rules hash", "about"), rows)
+    print("kimble models --json has the whole cards")
+
+
+def print_moves(answer: dict[str, Any]) -> None:
+    """Print the ranked moves of a position."""
+    from kimble_app.ranking import ranked_lines
+
+    seat = SEAT_NAMES[SEAT_LETTERS.index(answer["seat"])].capitalize()
+    print(f"{seat} with a {answer['die']}, {answer['rules']}")
+    lines = ranked_lines(answer)
+    print("\n".join(lines) if lines else "  no legal move: the throw is over")
