@@ -1,0 +1,175 @@
+"""Luck, counted while games are played: compiled, for the linear values.
+
+The luck of a throw is ``f(face thrown)`` less the mean of ``f`` over the six faces, where ``f`` is
+the value after the best move for that face; the luck of a battle is the value after it less the
+mean over its outcomes. See ``luck.py`` for why the result less the luck has the same mean.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from agents import position_features
+from agents.compiling import compiler
+from agents.position_features import COUNT, linear_value
+from evaluation.counting import CHOICES, PASSES
+from kimble_env.afterstates import nth_outcome, outcome_count
+from kimble_env.features import decision_key, weighted_action
+from kimble_env.kernel import (
+    RUNNING,
+    acting,
+    battle_against,
+    face_probability,
+    legal_actions,
+    lowest_bit,
+    play,
+    throw,
+)
+from kimble_env.rules import R_PASS
+
+_compiled = compiler("luck", __file__, Path(position_features.__file__))
+
+
+@_compiled
+def _play_out_of_line(s, r, action, attack, defence):
+    """Play: one compiled copy for all callers here."""
+    play(s, r, action, attack, defence)
+
+
+@_compiled
+def _throw_out_of_line(s, r, die):
+    """Throw: one compiled copy for all callers here."""
+    return throw(s, r, die)
+
+
+@_compiled
+def action_value(s, r, action, value, child, work, one, out):
+    """Write the chances after an action, the mean over a battle's outcomes, to ``out`` float64 [4].
+
+    Args:
+        s: a record with a die thrown.
+        value: float64 [COUNT], the weights of the value.
+        child, work, one: STATE [1], float64 [4, COUNT], float64 [4]: overwritten.
+    """
+    out[:] = 0.0
+    for n in range(outcome_count(s, r, action)):
+        attack, defence, chance = nth_outcome(s, r, action, n)
+        if chance > 0.0:
+            child[0] = s
+            _play_out_of_line(child[0], r, action, attack, defence)
+            linear_value(child[0], r, value, work, one)
+            for seat in range(4):
+                out[seat] += chance * one[seat]
+
+
+@_compiled
+def best_value(s, r, actions, value, child, work, scratch, out):
+    """Write the chances after the best of some actions for the seat to act to ``out`` float64 [4].
+
+    Args:
+        scratch: float64 [2, 4], overwritten.
+    """
+    seat, highest, rest = acting(s), -1.0, actions
+    while rest != 0:
+        action = lowest_bit(rest)
+        rest &= rest - 1
+        action_value(s, r, action, value, child, work, scratch[0], scratch[1])
+        if scratch[1, seat] > highest:
+            highest = scratch[1, seat]
+            out[:] = scratch[1]
+
+
+@_compiled
+def face_values(s, r, value, copies, work, scratch, faces):
+    """Write f for each face to ``faces`` float64 [6, 4]; s waits for a throw.
+
+    Args:
+        copies: STATE [2], overwritten.
+    """
+    for die in range(1, 7):
+        copies[0] = s
+        actions = _throw_out_of_line(copies[0], r, die)
+        if actions == 0:
+            linear_value(copies[0], r, value, work, faces[die - 1])
+        else:
+            best_value(
+                copies[0], r, actions, value, copies[1:], work, scratch, faces[die - 1]
+            )
+
+
+@_compiled
+def throw_counted(s, r, value, copies, work, scratch, faces, luck):
+    """Throw, add the luck of the throw to ``luck`` float64 [4]; return the legal actions."""
+    face_values(s, r, value, copies, work, scratch, faces)
+    face = int(s["face"])
+    actions = _throw_out_of_line(s, r, 0)
+    thrown = int(s["last_die"]) - 1
+    for seat in range(4):
+        mean = 0.0
+        for die in range(6):
+            mean += face_probability(r, face, die + 1) * faces[die, seat]
+        luck[seat] += faces[thrown, seat] - mean
+    return actions
+
+
+@_compiled
+def play_counted(s, r, action, value, copies, work, scratch, luck):
+    """Play; a battle draws its dice, and its luck is added to ``luck`` float64 [4]."""
+    if battle_against(s, r, action) < 0:
+        _play_out_of_line(s, r, action, 0, 0)
+        return
+    action_value(s, r, action, value, copies, work, scratch[0], scratch[1])
+    _play_out_of_line(s, r, action, 0, 0)
+    linear_value(s, r, value, work, scratch[0])
+    for seat in range(4):
+        luck[seat] += scratch[0, seat] - scratch[1, seat]
+
+
+@_compiled
+def advance_lucky_batch(
+    states, r, agents_weights, seating, last, value, copies, answers, luck, actions, counts
+):
+    """Play every game on until a seat without weights has a choice, counting luck.
+
+    The same games as ``counting.advance_counted_batch``.
+
+    Args:
+        states: STATE [B], played on in place.
+        r: ``Rules.array``.
+        agents_weights: float64 [K, F], one row per agent that is a weight vector.
+        seating: int8 [B, 4], the row of each seat, or -1: that seat is asked.
+        last: throws after which a game is left alone, forced ones included.
+        value: float64 [COUNT], the weights of the value.
+        copies: STATE [2], overwritten.
+        answers: int16 [B], what to play first in each game that waits, -1 for none.
+        luck: float64 [B, 4], added to.
+        actions: int64 [B], the legal actions of the seat to act as bits; 0 where the game has ended
+            or is left alone.
+        counts: int32 [B, 4, 2], added to: choices and passes of each seat with weights.
+    """
+    work = np.empty((4, COUNT))
+    scratch, faces = np.empty((2, 4)), np.empty((6, 4))
+    for i in range(len(states)):
+        s = states[i]
+        if answers[i] >= 0:
+            play_counted(s, r, int(answers[i]), value, copies, work, scratch, luck[i])
+        actions[i] = 0
+        while s["status"] == RUNNING and s["plies"] < last:
+            if s["die"] == 0:
+                legal = throw_counted(s, r, value, copies, work, scratch, faces, luck[i])
+            else:
+                legal = legal_actions(s, r, int(s["die"]))
+            if legal == 0:
+                continue
+            action = lowest_bit(legal)
+            if legal & (legal - 1) != 0:
+                row = seating[i, acting(s)]
+                if row < 0:
+                    actions[i] = legal
+                    break
+                action = weighted_action(s, r, legal, agents_weights[row], decision_key(s))
+                counts[i, acting(s), CHOICES] += 1
+                counts[i, acting(s), PASSES] += action == r[R_PASS]
+            play_counted(s, r, action, value, copies, work, scratch, luck[i])
