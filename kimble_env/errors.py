@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """Return "; did you mean X?" for a slip of the pen, or nothing if no known word is near."""
+    from difflib import get_close_matches
+
+    near = get_close_matches(word, list(known), 1)
+    return f"; did you mean {near[0]}?" if near else ""
 
 
 class KimbleError(ValueError):

@@ -47,7 +47,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kimble_env.board import SEAT_LETTERS
-from kimble_env.errors import AgentError, IllegalMoveError, NotationError, PositionError
+from kimble_env.errors import AgentError, IllegalMoveError, NotationError, PositionError, nearest
 from kimble_env.features import (
     FEATURE_COUNT,
     FEATURES,
@@ -627,7 +627,8 @@ def choose(agent: str | Agent | Callable[..., Any], game: Game) -> Move:
 
 
 def _unknown(spec: str) -> str:
-    text = f"unknown agent {spec!r}; known: {', '.join(sorted(known_specs()))}"
+    known = sorted(known_specs())
+    text = f"unknown agent {spec!r}{nearest(spec, known)}; known: {', '.join(known)}"
     text += ", a file.py:name or a module:name"
     if _OPTION.search(spec):
         text += f"; no agent takes the option {_OPTION.search(spec)[0]!r}"  # type: ignore[index]

@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kimble_env.board import BOARDS, SEAT_LETTERS, SEATS, Board, find_board
-from kimble_env.errors import RulesError
+from kimble_env.errors import RulesError, nearest
 
 # Indices of Rules.array. 0..15 hold start distances, see Rules.array.
 R_RING = 16
@@ -444,7 +444,10 @@ def _read_options(options: dict[str, Any]) -> dict[str, Any]:
                 fault = _value_fault(name, OPTIONS[name], out[name])
                 faults += [fault] if fault else []
             else:
-                faults.append(f"unknown option {name!r}; known: {', '.join(sorted(OPTIONS))}")
+                faults.append(
+                    f"unknown option {name!r}{nearest(name, OPTIONS)}; known: "
+                    f"{', '.join(sorted(OPTIONS))}"
+                )
         except RulesError as error:
             faults.extend(error.faults)
     if "players" in options and "seats" in options and not faults:
@@ -492,7 +495,9 @@ def find_rules(rules: str | Rules = "kimble", **options: Any) -> Rules:
         raise RulesError(f"cannot read rules {rules!r}; expected NAME or NAME[option=value,...]")
     name, inside = match.group(1), match.group(2)
     if name not in PRESETS:
-        raise RulesError(f"unknown rule set {name!r}; known: {', '.join(PRESETS)}")
+        raise RulesError(
+            f"unknown rule set {name!r}{nearest(name, PRESETS)}; known: {', '.join(PRESETS)}"
+        )
     written = _split_options(inside) if inside is not None else {}
     both = [k for k in written if k in options]
     read = _read_options(written)

@@ -130,8 +130,9 @@ def test_who_sits_where(
         (("moves", "nonsense"), "expected"),
         (("moves", "kimble R3/Y- R - 1"), "no die has been thrown"),
         (("moves", "kimble R3/Y- R - 1", "--die", "9"), "die:"),
-        (("moves", "kimble R3/Y- R 4 1", "--agent", "cautios"), "unknown agent 'cautios'"),
-        (("rules", "norsk"), "unknown rule set 'norsk'"),
+        (("moves", "kimble R3/Y- R 4 1", "--agent", "cautios"), "did you mean cautious?"),
+        (("rules", "norsk"), "did you mean norske?"),
+        (("rules", "norske[peices=2]"), "did you mean pieces?"),
         (("agents", "--players", "7"), "players must be 2, 3 or 4"),
     ],
 )

@@ -42,6 +42,7 @@ TABLE = (
     Row("evaluate", "evaluate:evaluate", "Play a match over all seats on equal dice.", JUDGE),
     Row("train ppo", "train:ppo", "Masked PPO against heuristics and past selves."),
     Row("solve", "solve:solve", "Solve the two-player game exactly.", LEARN),
+    Row("engine", "engine:engine", "Answer JSON lines: moves for any language.", BUILD),
     Row("bench", "bench:bench", "Measure how fast this machine plays.", BUILD),
 )
 """Every command, in the order of ``kimble --help``."""

@@ -38,6 +38,14 @@ def evaluate(
     from evaluation.cli import evaluate as play
 
     play(
-        agents, rules, players, games, seed, json, pieces=pieces, cap=cap, threads=threads,
+        agents,
+        rules,
+        players,
+        games,
+        seed,
+        json,
+        pieces=pieces,
+        cap=cap,
+        threads=threads,
         workers=workers,
     )  # prints its table
