@@ -1,14 +1,18 @@
 """Policy networks that play anywhere: a small MLP from a folder, run with numpy.
 
 A model is a folder with two files: ``policy.safetensors`` (weights ``layer0.weight`` [out, in],
-``layer0.bias`` [out], ...) and ``policy.json`` (what it was made for: rules and their hash,
-observation and action version, layer sizes, activation, how it was trained). Training writes it
-(:func:`save_policy`), the agent spec ``net:FOLDER`` reads it; torch is not needed to play.
+``layer0.bias`` [out], ..., and ``move0.weight`` ... of the network that sees one move, if it has
+one: the logit of an action is then the sum of both, see ``agents.move_inputs``) and ``policy.json``
+(what it was made for: rules and their hash, observation and action version, layer sizes,
+activation, how it was trained). Training writes it (:func:`save_policy`), the agent spec
+``net:FOLDER`` reads it; torch is not needed to play.
 """
 
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -16,7 +20,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from agents.move_inputs import MoveInputs
 from kimble_env.errors import KimbleError
+from kimble_env.features import FEATURES
 from kimble_env.files import write_whole
 from kimble_env.kernel import legal_batch
 from kimble_env.observation import (
@@ -49,6 +55,7 @@ class PolicyAgent:
         config: contents of ``policy.json``.
         layers: (weight float32 [out, in], bias float32 [out]) of each layer.
         sample: draw from the policy (with the keys) instead of taking its most probable action.
+        move_layers: the same of the network that sees one move; none: the board decides alone.
 
     Raises:
         ModelError: the model was made for other rules or another observation version.
@@ -61,25 +68,48 @@ class PolicyAgent:
         config: dict[str, Any],
         layers: list[Layer],
         sample: bool = False,
+        move_layers: Sequence[Layer] = (),
     ) -> None:
         self.spec = spec
         self.rules = rules
         self.config = config
         self.sample = sample
         self._layers = layers
-        faults = _faults(rules, config, layers)
+        self._move_layers = list(move_layers)
+        faults = _faults(rules, config, layers) or _move_faults(config, self._move_layers)
         if faults:
             raise ModelError(f"model {spec!r}: " + "; ".join(faults))
         self._activation = ACTIVATIONS[config["activation"]]
+        self.moves = MoveInputs(rules, config["moves"]) if move_layers else None
 
-    def logits(self, observations: npt.NDArray[np.int8]) -> npt.NDArray[np.float32]:
-        """Return the unmasked logits float32 [B, A] of observations int8 [B, size]."""
-        x = observations.astype(np.float32)
-        for weight, bias in self._layers[:-1]:
+    def _run(self, layers: list[Layer], x: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+        for weight, bias in layers[:-1]:
             x = self._activation(x @ weight.T + bias)
-        weight, bias = self._layers[-1]
+        weight, bias = layers[-1]
         out: npt.NDArray[np.float32] = x @ weight.T + bias
         return out
+
+    def logits(
+        self,
+        observations: npt.NDArray[np.int8],
+        moves: npt.NDArray[np.float32] | None = None,
+    ) -> npt.NDArray[np.float32]:
+        """Return the unmasked logits float32 [B, A].
+
+        Args:
+            observations: int8 [B, size].
+            moves: float32 [B, A, K], what ``self.moves`` says of the legal moves; needed where it
+                is not None.
+
+        Raises:
+            ModelError: the network needs ``moves``.
+        """
+        out = self._run(self._layers, observations.astype(np.float32))
+        if self.moves is None:
+            return out
+        if moves is None:
+            raise ModelError(f"model {self.spec!r} decides by its moves too: use probabilities()")
+        return out + self._run(self._move_layers, moves)[..., 0]
 
     def probabilities(self, positions: npt.NDArray[np.void]) -> npt.NDArray[np.float32]:
         """Return the policy float32 [B, A] over the legal actions; other actions have 0."""
@@ -91,7 +121,8 @@ class PolicyAgent:
         legal_batch(positions, self.rules.array, actions)
         masks = np.empty((count, board.actions), np.int8)
         mask_batch(actions, masks)
-        logits = np.where(masks > 0, self.logits(observations), -np.inf)
+        moves = self.moves(positions, masks) if self.moves is not None else None
+        logits = np.where(masks > 0, self.logits(observations, moves), -np.inf)
         weights = np.exp(logits - logits.max(axis=1, keepdims=True))
         out: npt.NDArray[np.float32] = weights / weights.sum(axis=1, keepdims=True)
         return out
@@ -158,6 +189,17 @@ def _faults(rules: Rules, config: dict[str, Any], layers: list[Layer]) -> list[s
     return faults
 
 
+def _move_faults(config: dict[str, Any], layers: list[Layer]) -> list[str]:
+    """Return every reason why the network that sees one move cannot be used."""
+    names = config.get("moves", []) if layers else []
+    unknown = [name for name in names if name not in FEATURES]
+    if unknown:
+        return [f"unknown features of moves: {', '.join(map(str, unknown))}"]
+    if layers and (layers[0][0].shape[1] != len(names) or layers[-1][0].shape[0] != 1):
+        return [f"{len(names)} features of moves do not fit the network that sees one move"]
+    return []
+
+
 def load_policy(
     folder: str | Path, rules: Rules | str | None = None, sample: bool = False
 ) -> PolicyAgent:
@@ -183,12 +225,24 @@ def load_policy(
         layers = [(tensors[f"layer{k}.weight"], tensors[f"layer{k}.bias"]) for k in range(count)]
     except (KeyError, TypeError) as error:
         raise ModelError(f"model {str(folder)!r}: weights missing: {error}") from None
+    count = len([name for name in tensors if re.fullmatch(r"move\d+\.weight", name)])
+    try:
+        moves = [(tensors[f"move{k}.weight"], tensors[f"move{k}.bias"]) for k in range(count)]
+    except KeyError as error:
+        raise ModelError(f"model {str(folder)!r}: weights missing: {error}") from None
     own = find_rules(rules if rules is not None else config.get("rules", ""))
-    return PolicyAgent(f"net:{folder}", own, config, layers, sample)
+    return PolicyAgent(f"net:{folder}", own, config, layers, sample, moves)
 
 
 def save_policy(
-    folder: str | Path, rules: Rules, layers: list[Layer], activation: str, **about: Any
+    folder: str | Path,
+    rules: Rules,
+    layers: list[Layer],
+    activation: str,
+    *,
+    moves: Sequence[str] = (),
+    move_layers: Sequence[Layer] = (),
+    **about: Any,
 ) -> None:
     """Write a model folder; each file appears whole or not at all.
 
@@ -197,6 +251,8 @@ def save_policy(
         rules: what the model plays.
         layers: (weight float32 [out, in], bias float32 [out]) of each layer.
         activation: a key of ``ACTIVATIONS``, applied between layers.
+        moves: names of the features that the network that sees one move is told.
+        move_layers: (weight, bias) of its layers, if there is one.
         about: anything else worth keeping in ``policy.json`` (training command, versions).
     """
     from safetensors.numpy import save
@@ -204,9 +260,10 @@ def save_policy(
     place = Path(folder)
     place.mkdir(parents=True, exist_ok=True)
     tensors = {}
-    for k, (weight, bias) in enumerate(layers):
-        tensors[f"layer{k}.weight"] = np.ascontiguousarray(weight, np.float32)
-        tensors[f"layer{k}.bias"] = np.ascontiguousarray(bias, np.float32)
+    for name, part in (("layer", layers), ("move", move_layers)):
+        for k, (weight, bias) in enumerate(part):
+            tensors[f"{name}{k}.weight"] = np.ascontiguousarray(weight, np.float32)
+            tensors[f"{name}{k}.bias"] = np.ascontiguousarray(bias, np.float32)
     config = {
         "format": FORMAT,
         "rules": str(rules),
@@ -215,6 +272,7 @@ def save_policy(
         "action_version": ACTION_VERSION,
         "layers": [layers[0][0].shape[1], *(weight.shape[0] for weight, _ in layers)],
         "activation": activation,
+        "moves": list(moves),
         **about,
     }
     write_whole(place / "policy.safetensors", save(tensors))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -29,14 +30,20 @@ class PPOConfig:
     epochs: int = _setting(6, "passes over the decisions of an update")
     learning_rate: float = _setting(5e-4, "Adam's step at the start; it falls linearly to a tenth")
     gamma: float = _setting(1.0, "discount per decision; 1 keeps the value a win chance")
-    cup_cost: float = _setting(
-        0.0, "what a piece lost or come home costs: a cup of norske, in units of the win's reward"
+    drink_cost: float = _setting(
+        0.0, "what a cup of norske costs (a piece lost or come home), in units of the win's reward"
+    )
+    shaping: float = _setting(
+        0.0, "scale of the potential-based shaping reward (progress); changes no best policy"
     )
     gae_lambda: float = _setting(0.95, "lambda of generalised advantage estimation")
     clip: float = _setting(0.2, "how far an update may move a probability ratio")
     entropy: float = _setting(0.01, "weight of the entropy bonus")
     width: int = _setting(128, "units of each hidden layer, policy and value apart")
     depth: int = _setting(2, "number of hidden layers")
+    move_width: int = _setting(
+        32, "hidden units of the network that sees what each move does (0: the board alone)"
+    )
     pass_bias: float = _setting(
         -3.0,
         "logit of pass at the start; far below 0 starts near the player random, who seldom passes",
@@ -100,13 +107,15 @@ _RANGES: dict[str, tuple[float, float]] = {
     "epochs": (1, 1000),
     "learning_rate": (1e-9, 1.0),
     "gamma": (0.0, 1.0),
-    "cup_cost": (-10.0, 10.0),
+    "drink_cost": (-10.0, 10.0),
+    "shaping": (0.0, 100.0),
     "gae_lambda": (0.0, 1.0),
     "clip": (1e-6, 10.0),
     "entropy": (0.0, 10.0),
     "pass_bias": (-100.0, 100.0),
     "width": (1, 4096),
     "depth": (1, 16),
+    "move_width": (0, 4096),
     "past_share": (0.0, 1.0),
     "past_selves": (1, 64),
     "snapshot_every": (1, 10**12),
@@ -116,6 +125,19 @@ _RANGES: dict[str, tuple[float, float]] = {
     "threads": (1, 256),
     "minutes": (0.0, 1e6),
 }
+
+
+def read_settings(given: Mapping[str, Any]) -> PPOConfig:
+    """Return the settings named, the rest as they are by default.
+
+    Raises:
+        KimbleError: a setting that does not exist, or a value that cannot be.
+    """
+    known = [f.name for f in dataclasses.fields(PPOConfig)]
+    unknown = [name for name in given if name not in known]
+    if unknown:
+        raise KimbleError(f"unknown settings: {', '.join(unknown)}; known: {', '.join(known)}")
+    return PPOConfig(**given)
 
 
 def settings_help() -> list[tuple[str, Any, str]]:

@@ -34,12 +34,15 @@ import torch
 from sb3_contrib import MaskablePPO
 from stable_baselines3.common.callbacks import BaseCallback
 
+from agents.move_inputs import MoveInputs
 from agents.network import Layer, PolicyAgent, load_policy, save_policy
 from evaluation import play_match
 from kimble_env.errors import KimbleError
 from kimble_env.files import write_whole
+from kimble_env.rewards import Shaping
 from kimble_env.vector import KimbleVectorEnv
-from training.config import PPOConfig, settings_help
+from training.config import PPOConfig, read_settings, settings_help
+from training.move_policy import MovePolicy, move_layers
 from training.progress import ProgressLine
 from training.sb3_adapter import KimbleVecEnv
 
@@ -60,9 +63,10 @@ def versions() -> dict[str, str]:
 def policy_layers(model: MaskablePPO) -> list[Layer]:
     """Return the (weight, bias) of every layer of the policy, from observation to logits."""
     linear = [m for m in model.policy.mlp_extractor.policy_net if isinstance(m, torch.nn.Linear)]
+    last = model.policy.action_net
     return [
         (m.weight.detach().numpy().copy(), m.bias.detach().numpy().copy())
-        for m in (*linear, model.policy.action_net)
+        for m in (*linear, last if isinstance(last, torch.nn.Linear) else last.board)
     ]
 
 
@@ -93,10 +97,12 @@ class Run:
             self.rules,
             opponents=self._pool(())[0],
             seat="rotate",
-            cup_cost=config.cup_cost,
+            cup_cost=config.drink_cost,
+            shaping=Shaping(config.shaping, config.gamma),
             autoreset_mode="SAME_STEP",
             threads=config.threads,
         )
+        self.moves = MoveInputs(self.rules) if config.move_width else None
         self.rng = np.random.default_rng([config.seed, 0x505])
         self.line = ProgressLine(config.decisions, "decisions", shown=progress)
         self.last_share: float | None = None
@@ -130,6 +136,8 @@ class Run:
             self.rules,
             policy_layers(model),
             "tanh",
+            moves=self.moves.names if self.moves is not None else (),
+            move_layers=move_layers(model.policy) if self.moves is not None else [],
             players=self.config.players,
             decisions=int(model.num_timesteps),
             training=dataclasses.asdict(self.config),
@@ -229,8 +237,11 @@ class RunCallback(BaseCallback):
 def make_model(run: Run, envs: KimbleVecEnv) -> MaskablePPO:
     """Return an untrained model for a run."""
     config = run.config
+    told: dict[str, Any] = {}
+    if run.moves is not None:
+        told = {"moves": run.moves.shape, "move_width": config.move_width}
     model = MaskablePPO(
-        "MlpPolicy",
+        MovePolicy if told else "MlpPolicy",
         envs,
         learning_rate=lambda left: config.learning_rate * (0.1 + 0.9 * left),
         n_steps=config.steps,
@@ -243,13 +254,15 @@ def make_model(run: Run, envs: KimbleVecEnv) -> MaskablePPO:
         policy_kwargs={
             "net_arch": {key: [config.width] * config.depth for key in ("pi", "vf")},
             "activation_fn": torch.nn.Tanh,
+            **told,
         },
         tensorboard_log=str(run.folder / "tensorboard"),
         seed=config.seed,
         device="cpu",
     )
+    last = model.policy.action_net.board if told else model.policy.action_net
     with torch.no_grad():
-        model.policy.action_net.bias[run.rules.board.pass_action] = config.pass_bias
+        last.bias[run.rules.board.pass_action] = config.pass_bias
     return model
 
 
@@ -284,7 +297,7 @@ def settings_of(folder: Path, given: Mapping[str, Any]) -> PPOConfig:
     ]
     if different:
         raise KimbleError(f"{folder} was started with other settings: {'; '.join(different)}")
-    return PPOConfig(**{**stored, **given})
+    return read_settings({**stored, **given})
 
 
 def write_config(config: PPOConfig, folder: Path) -> None:
@@ -324,11 +337,11 @@ def train(
     given = dataclasses.asdict(config) if isinstance(config, PPOConfig) else dict(config)
     if not resume and (place / "config.json").exists():
         raise KimbleError(f"{place} holds a run already; choose another folder, or resume it")
-    settings = settings_of(place, given) if resume else PPOConfig(**given)
+    settings = settings_of(place, given) if resume else read_settings(given)
     run = Run(settings, place, progress)  # names every fault before anything is written
     write_config(settings, place)
     torch.set_num_threads(1)  # small networks are several times faster so
-    envs = KimbleVecEnv(run.envs)
+    envs = KimbleVecEnv(run.envs, run.moves)
     try:
         _learn(run, envs, resume)
     finally:

@@ -7,15 +7,18 @@ sub-process is needed.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from gymnasium import spaces
 from gymnasium.vector import AutoresetMode
 from stable_baselines3.common.vec_env import VecEnv
 
+from agents.move_inputs import MoveInputs
 from kimble_env.errors import KimbleError
 from kimble_env.vector import KimbleVectorEnv, slot_seed
 
@@ -30,12 +33,14 @@ class KimbleVecEnv(VecEnv):
 
     Args:
         envs: with opponents (one seat learns), autoreset SAME_STEP, flat observations.
+        moves: appends the inputs of every legal move to the observation, which is then float32
+            [N, size + A * K].
 
     Raises:
         KimbleError: an environment of another mode.
     """
 
-    def __init__(self, envs: KimbleVectorEnv) -> None:
+    def __init__(self, envs: KimbleVectorEnv, moves: MoveInputs | None = None) -> None:
         faults = []
         if not envs.lineups:
             faults.append("opponents must be given: SB3 learns one seat, each row one trajectory")
@@ -48,14 +53,32 @@ class KimbleVecEnv(VecEnv):
         self.envs = envs
         self.render_mode = envs.render_mode
         self._batch_seed: int | None = None
-        super().__init__(envs.num_envs, envs.single_observation_space, envs.single_action_space)
+        self.moves = moves
+        space: Any = envs.single_observation_space
+        if moves is not None:
+            space = spaces.Box(-128.0, 127.0, (space.shape[0] + math.prod(moves.shape),))
+        super().__init__(envs.num_envs, space, envs.single_action_space)
         self._masks = np.zeros((envs.num_envs, int(envs.single_action_space.n)), np.int8)
         self._actions: npt.NDArray[Any] = np.zeros(envs.num_envs, np.int64)
         self._returns = np.zeros(envs.num_envs)
         self._lengths = np.zeros(envs.num_envs, np.int64)
         self._started = time.perf_counter()
 
-    def reset(self) -> npt.NDArray[np.int8]:
+    def _with_moves(self, observations: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Return what the learner is shown: the observations, and the moves' inputs if wanted."""
+        if self.moves is None:
+            return observations
+        told = self.moves(self.envs.states(), self._masks)
+        return np.concatenate([observations, told.reshape(self.num_envs, -1)], axis=1)
+
+    def _final(self, observation: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Return the last observation of a game as the learner is shown it: nobody moves there."""
+        if self.moves is None:
+            return observation
+        rest = np.zeros(math.prod(self.moves.shape), np.float32)
+        return np.concatenate([observation, rest])
+
+    def reset(self) -> npt.NDArray[Any]:
         """Start new games, with the seed and options given since the last reset; int8 [N, size].
 
         Raises:
@@ -74,7 +97,7 @@ class KimbleVecEnv(VecEnv):
             {"seat": int(seat), "lineup": int(lineup)}
             for seat, lineup in zip(info["seat"], info["lineup"], strict=True)
         ]
-        return observations
+        return self._with_moves(observations)
 
     def _positions(self) -> list[str] | None:
         """Return the positions that ``set_options`` asked for, or None."""
@@ -122,7 +145,7 @@ class KimbleVecEnv(VecEnv):
         infos: list[dict[str, Any]] = [{} for _ in range(self.num_envs)]
         for i in np.flatnonzero(dones):
             infos[i] = {
-                "terminal_observation": info["final_obs"][i],
+                "terminal_observation": self._final(info["final_obs"][i]),
                 "TimeLimit.truncated": bool(truncated[i] and not terminated[i]),
                 "episode": {
                     "r": float(self._returns[i]),
@@ -135,7 +158,7 @@ class KimbleVecEnv(VecEnv):
             self.reset_infos[i] = {"seat": int(info["seat"][i]), "lineup": int(info["lineup"][i])}
         self._returns[dones] = 0.0
         self._lengths[dones] = 0
-        return observations, rewards, dones, infos
+        return self._with_moves(observations), rewards, dones, infos
 
     def action_masks(self) -> npt.NDArray[np.int8]:
         """Return the legal actions of every game, int8 [N, A]."""
