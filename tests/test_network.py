@@ -111,6 +111,38 @@ def test_a_model_of_other_rules_is_refused_and_the_message_names_both(model: Pat
         load_policy(model, "kimble")
 
 
+def test_a_network_of_moves_is_added_to_the_board(tmp_path: Path) -> None:
+    rules = find_rules("kimble")
+    names = ("capture", "enter", "pass")
+    one = [(np.array([[0.0, 60.0, -50.0]], np.float32), np.zeros(1, np.float32))]
+    save_policy(
+        tmp_path / "m", rules, random_layers(rules), "tanh", moves=names, move_layers=one
+    )
+    agent = load_policy(tmp_path / "m")
+    game = Game.from_text("kimble R10/B-/Y-/G- R 6 1")
+    assert agent.act(game.state, np.zeros(1, np.uint64)).tolist() == [0]  # it must enter
+    assert make_agent(f"net:{tmp_path / 'm'}", rules).act(game.state, np.zeros(1, np.uint64)) == [0]
+
+
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [
+        (("capture", "beauty", "pass"), "unknown features of moves: beauty"),
+        (("pass",), "1 feature"),
+    ],
+)
+def test_a_network_of_moves_that_does_not_fit_is_refused(
+    tmp_path: Path, names: tuple[str, ...], message: str
+) -> None:
+    rules = find_rules("kimble")
+    one = [(np.ones((1, 3), np.float32), np.zeros(1, np.float32))]
+    save_policy(
+        tmp_path / "m", rules, random_layers(rules), "tanh", moves=names, move_layers=one
+    )
+    with pytest.raises(ModelError, match=message):
+        load_policy(tmp_path / "m")
+
+
 def test_missing_and_damaged_files_are_refused(model: Path, tmp_path: Path) -> None:
     with pytest.raises(ModelError, match="no readable model"):
         load_policy(tmp_path / "nothing")

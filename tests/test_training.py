@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from pathlib import Path
 from typing import Any
@@ -12,13 +13,18 @@ import pytest
 pytest.importorskip("torch")
 pytest.importorskip("sb3_contrib")
 
-from agents.network import load_policy
+from agents.network import ModelError, load_policy
 from evaluation import play_match
 from kimble_env.errors import KimbleError
+from kimble_env.features import FEATURES
+from kimble_env.kernel import legal_batch
+from kimble_env.observation import mask_batch, observation_size, observe_batch
+from kimble_env.rules import Rules
+from kimble_env.testing import random_positions
 from kimble_env.vector import KimbleVectorEnv, sample_actions
 from training import ppo
-from training.config import PPOConfig, settings_help
-from training.ppo import lineups, policy_layers, train
+from training.config import PPOConfig, read_settings, settings_help
+from training.ppo import lineups, train
 from training.report import curve_svg, read_curve, result_rows, table_html, write_page
 from training.sb3_adapter import KimbleVecEnv
 
@@ -62,6 +68,29 @@ def test_all_faults_of_settings_are_named_at_once() -> None:
         PPOConfig(players=9, clip=-1.0)
 
 
+def test_an_unknown_setting_is_named() -> None:
+    with pytest.raises(KimbleError, match="unknown settings: cup_cost; known: rules"):
+        read_settings({"cup_cost": 0.1})
+
+
+def test_cups_cost_and_progress_pays_while_learning(tmp_path: Path) -> None:
+    config = PPOConfig(rules="norske", players=2, drink_cost=0.25, shaping=0.5, **{
+        **SMALL, "heuristics": "random"})  # fmt: skip
+    envs = ppo.Run(config, tmp_path, progress=False).envs
+    plain = ppo.Run(dataclasses.replace(config, drink_cost=0.0, shaping=0.0), tmp_path, False).envs
+    totals = []
+    for one in (envs, plain):
+        _, info = one.reset(seed=3)
+        paid, drinks = np.zeros(one.num_envs), np.zeros(one.num_envs)
+        for step in range(60):
+            _, reward, _, _, info = one.step(sample_actions(info["action_mask"], step))
+            paid += reward
+            drinks += info["drinks"][np.arange(one.num_envs), 0]
+        totals.append(paid)
+    assert drinks.sum() > 0
+    assert totals[0].sum() < totals[1].sum()
+
+
 def test_an_unknown_opponent_is_named_before_anything_is_written(tmp_path: Path) -> None:
     with pytest.raises(KimbleError, match="nobody"):
         train(
@@ -102,22 +131,60 @@ def test_a_run_leaves_what_it_promises(finished: Path) -> None:
     assert len(list((finished / "snapshots").glob("*/policy.safetensors"))) == 3
     assert list((finished / "tensorboard").rglob("events.out.*"))
     assert (finished / "checkpoint.zip").exists()
+    page = (finished / "report.html").read_text(encoding="utf-8")
+    assert "<svg" in page
+    assert "learning_rate" in page
 
 
-def test_the_exported_policy_is_the_trained_one(finished: Path) -> None:
+@pytest.fixture(scope="module")
+def board_only(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A short run of a policy that is not told what moves do."""
+    folder = tmp_path_factory.mktemp("runs") / "board"
+    train(PPOConfig(decisions=256, move_width=0, **SMALL), folder, progress=False)
+    return folder
+
+
+def some_positions(rules: Rules) -> tuple[Any, Any, Any]:
+    """Positions with a choice, what their seat to act sees, and its legal actions."""
+    positions = random_positions(rules, 64, seed=5)
+    observations = np.empty((64, observation_size(rules.board)), np.int8)
+    observe_batch(positions, rules.array, np.ascontiguousarray(positions["seat"]), observations)
+    actions, masks = np.empty(64, np.int64), np.empty((64, rules.board.actions), np.int8)
+    legal_batch(positions, rules.array, actions)
+    mask_batch(actions, masks)
+    return positions, observations, masks
+
+
+@pytest.mark.parametrize("which", ["finished", "board_only"])
+def test_the_exported_policy_is_the_trained_one(
+    which: str, request: pytest.FixtureRequest
+) -> None:
     from sb3_contrib import MaskablePPO
 
-    model = MaskablePPO.load(finished / "checkpoint.zip", device="cpu")
+    folder = request.getfixturevalue(which)
+    model = MaskablePPO.load(folder / "checkpoint.zip", device="cpu")
+    agent = load_policy(folder / "policy")
+    assert (agent.moves is not None) == (which == "finished")
+    positions, seen, masks = some_positions(agent.rules)
+    if agent.moves is not None:
+        told = agent.moves(positions, masks).reshape(len(seen), -1)
+        seen = np.concatenate([seen, told], axis=1)
+    tensor, _ = model.policy.obs_to_tensor(seen)
+    found = model.policy.get_distribution(tensor, action_masks=masks).distribution.probs
+    np.testing.assert_allclose(agent.probabilities(positions), found.detach().numpy(), atol=2e-5)
+
+
+def test_moves_weigh_in_the_exported_policy(finished: Path) -> None:
     agent = load_policy(finished / "policy")
-    rng = np.random.default_rng(2)
-    observations = rng.integers(0, 3, (64, policy_layers(model)[0][0].shape[1])).astype(np.int8)
-    tensor, _ = model.policy.obs_to_tensor(observations)
-    logits = model.policy.get_distribution(tensor).distribution.logits.detach().numpy()
-    own = agent.logits(observations)
-    own -= np.log(np.exp(own - own.max(1, keepdims=True)).sum(1, keepdims=True)) + own.max(
-        1, keepdims=True
-    )
-    np.testing.assert_allclose(own, logits, atol=2e-5)
+    positions, observations, masks = some_positions(agent.rules)
+    assert agent.moves is not None
+    told = agent.moves(positions, masks)
+    assert told.shape == (64, agent.rules.board.actions, len(FEATURES))
+    assert np.abs(told).max() <= 1.0
+    assert not told[masks == 0].any()
+    assert not np.allclose(agent.logits(observations, told), agent.logits(observations, 0 * told))
+    with pytest.raises(ModelError, match="moves too"):
+        agent.logits(observations)
 
 
 def test_the_trained_policy_plays_in_a_match(finished: Path) -> None:

@@ -12,6 +12,7 @@ A run writes one folder::
     snapshots/00200000/ policies on the way (the past selves)
     checkpoint.zip      to resume from; there whole, old or new, at any moment
     policy/             the trained policy, played by the spec ``net:FOLDER/policy``
+    report.html         the curves with their intervals, the last evaluation, settings, versions
 """
 
 from __future__ import annotations
@@ -44,6 +45,7 @@ from kimble_env.vector import KimbleVectorEnv
 from training.config import PPOConfig, read_settings, settings_help
 from training.move_policy import MovePolicy, move_layers
 from training.progress import ProgressLine
+from training.report import write_run_page
 from training.sb3_adapter import KimbleVecEnv
 
 LIBRARIES = ("numpy", "numba", "gymnasium", "torch", "stable-baselines3", "sb3-contrib")
@@ -376,6 +378,7 @@ def _learn(run: Run, envs: KimbleVecEnv, resume: bool) -> None:
         raise
     callback.measure()
     save_checkpoint(run, model)
+    write_run_page(run.folder, run.rules)
     if model.num_timesteps < run.config.decisions and run.line.shown:
         run.line.close()
         print(

@@ -15,6 +15,7 @@ from typing import Any
 
 from evaluation import MatchResult
 from kimble_env.files import write_whole
+from kimble_env.rules import Rules
 
 HEADER = ("agent", "against", "wins %", "95 % interval", "games", "cut off %")
 
@@ -112,6 +113,51 @@ def table_html(caption: str, header: Sequence[str], rows: Sequence[Sequence[str]
         f'<div class="wide"><table><caption>{html.escape(caption)}</caption>'
         f"<thead>{line('th', header)}</thead>\n<tbody>{body}</tbody></table></div>"
     )
+
+
+def write_run_page(folder: Path, rules: Rules) -> Path:
+    """Write ``report.html`` of a run from its metrics: the curves and the last evaluation.
+
+    Returns:
+        Where the page is.
+    """
+    rows = read_curve(folder)
+    last = rows[-1]
+    lines = [
+        (
+            name,
+            f"{100 * found['win_share']:.1f}",
+            "{:.1f} to {:.1f}".format(*(100 * x for x in found["interval95"])),
+            f"{found['games']:,}",
+            f"{100 * found['truncated_share']:.2f}",
+        )
+        for name, found in last["against"].items()
+    ]
+    caption = f"The last evaluation: one policy against {rules.players - 1} of each"
+    settings = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    parts = [
+        (
+            "Learning curve",
+            f'<figure class="plot">{curve_svg(rows, 1.0 / rules.players)}</figure>',
+        ),
+        ("Strength", table_html(caption, HEADER[1:], lines)),
+        (
+            "Settings",
+            table_html("", ("name", "value"), [(k, str(v)) for k, v in settings["config"].items()]),
+        ),
+        (
+            "Versions",
+            table_html("", ("library", "version"), list(settings["versions"].items())),
+        ),
+    ]
+    intro = (
+        f"Masked PPO learned {rules} with {rules.players} players from {last['decisions']:,} "
+        f"decisions in {last['seconds'] / 60:.1f} minutes. Bands and intervals are 95 % Wilson; "
+        f"every seat rotation is played on equal dice; par is {100 / rules.players:.0f} %."
+    )
+    path = folder / "report.html"
+    write_page(path, "Kimble RL: a run of masked PPO", intro, parts)
+    return path
 
 
 def write_page(path: Path, title: str, intro: str, parts: Sequence[tuple[str, str]]) -> None:

@@ -5,12 +5,9 @@
 One seat learns against three random players; it prints the share of games won (par 25 %).
 """
 
-from __future__ import annotations
-
 import argparse
 
 import gymnasium as gym
-import numpy as np
 import torch
 from torch import nn
 from torch.distributions import Categorical
@@ -46,7 +43,7 @@ def train(updates: int, games: int = 256, steps: int = 32, seed: int = 1) -> lis
                 row = [now, legal, action, policy.log_prob(action), critic(now)[:, 0]]
             seen, reward, ended, cut, info = envs.step(action.numpy())
             rows.append([*row, torch.tensor(reward), torch.tensor(ended | cut)])
-            finished += reward[ended].tolist()
+            finished += (reward[ended] > 0).tolist()
         columns = map(torch.stack, zip(*rows, strict=True))
         nows, legals, actions, old, values, rewards, dones = columns
         with torch.no_grad():  # generalised advantage estimation, backwards
@@ -70,7 +67,7 @@ def train(updates: int, games: int = 256, steps: int = 32, seed: int = 1) -> lis
                 loss.backward()
                 nn.utils.clip_grad_norm_(both, 0.5)
                 adam.step()
-        shares.append(float(np.mean(np.array(finished) > 0)) if finished else float("nan"))
+        shares.append(sum(finished) / max(len(finished), 1))
         print(f"{(update + 1) * games * steps:9,} decisions, won {100 * shares[-1]:.1f} %")
     envs.close()
     return shares

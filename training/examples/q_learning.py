@@ -8,8 +8,6 @@ from the other side if the other makes it. The solved game (the agent ``exact``)
 learned from it.
 """
 
-from __future__ import annotations
-
 import argparse
 
 import gymnasium as gym
