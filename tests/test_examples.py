@@ -28,7 +28,7 @@ def test_ppo_in_one_file_learns() -> None:
 @pytest.mark.long
 def test_q_learning_reaches_the_exact_values() -> None:
     error, loss, judged = q_learning.train(2048)
-    assert judged > 1000
+    assert judged > 300
     assert error < 15.0
     assert loss < 1.0
 
