@@ -37,7 +37,7 @@ from agents.evaluators import Evaluator, check_before_throw, make_evaluator, set
 from agents.rollout_kernels import follow
 from agents.search import SearchAgent
 from agents.search_kernels import count_replies, grow
-from agents.spec_options import any_text, read_options, whole_number, yes_or_no
+from agents.spec_options import any_text, read_options, whole_number, write_options, yes_or_no
 from kimble_env.afterstates import expand_throws
 from kimble_env.errors import AgentError
 from kimble_env.features import play_weighted_batch, weighted_action_batch
@@ -274,7 +274,7 @@ def make_rollouts(argument: str, rules: Rules) -> RolloutEvaluator:
     """
     options: dict[str, Any] = read_options("rollouts", argument, OPTIONS, DEFAULTS)
     return RolloutEvaluator(
-        f"rollouts:{argument}" if argument else "rollouts",
+        write_options("rollouts", options, DEFAULTS),
         rules,
         make_agent(options["policy"], rules),
         make_evaluator(options["eval"], rules),

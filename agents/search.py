@@ -36,7 +36,7 @@ import numpy as np
 import numpy.typing as npt
 
 from agents.search_kernels import back_up, best_actions, count_replies, grow, merge_equal
-from agents.spec_options import any_text, read_options, whole_number
+from agents.spec_options import any_text, read_options, whole_number, write_options
 from kimble_env.afterstates import expand_moves, expand_throws, gather_moves
 from kimble_env.errors import AgentError
 from kimble_env.kernel import empty_states, legal_batch, take_states
@@ -80,6 +80,9 @@ class SearchAgent:
         budget: positions that a decision may lead to at most, 0 for no limit.
         replies: who answers for the others; None: each plays what is best for itself.
 
+    Attributes:
+        canonical: the spec with its options in order, one for all ways of writing it.
+
     Raises:
         AgentError: rules with ``members``, or a depth or budget out of range.
     """
@@ -98,6 +101,7 @@ class SearchAgent:
         if depth < 1 or budget < 0:
             raise AgentError(f"search needs depth >= 1 and budget >= 0, got {depth} and {budget}")
         self.spec, self.rules, self.evaluator = spec, rules, evaluator
+        self.canonical = spec
         self.depth, self.budget, self.replies = depth, budget, replies
 
     def act(self, positions: States, keys: npt.NDArray[np.uint64]) -> npt.NDArray[np.int16]:
@@ -253,8 +257,8 @@ def make_search(argument: str, rules: Rules) -> SearchAgent:
 
     options = read_options("search", argument, OPTIONS, DEFAULTS)
     replies = None if options["replies"] == "max" else make_agent(options["replies"], rules)
+    evaluator = make_evaluator(options["eval"], rules)
     spec = f"search:{argument}" if argument else "search"
-    return SearchAgent(
-        spec, rules, make_evaluator(options["eval"], rules), options["depth"], options["budget"],
-        replies,
-    )  # fmt: skip
+    agent = SearchAgent(spec, rules, evaluator, options["depth"], options["budget"], replies)
+    agent.canonical = write_options("search", options, DEFAULTS, ("depth", "eval"))
+    return agent

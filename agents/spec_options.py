@@ -6,7 +6,7 @@ Commas part them. A value that holds commas itself stands in brackets:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from kimble_env.errors import AgentError
@@ -88,3 +88,24 @@ def _split(text: str) -> list[str]:
 
 def _without_brackets(value: str) -> str:
     return value[1:-1] if value.startswith("(") and value.endswith(")") else value
+
+
+def write_options(
+    kind: str, options: Mapping[str, Any], defaults: Mapping[str, Any], always: Sequence[str] = ()
+) -> str:
+    """Return one spec for all ways of writing these options: those at their default left out.
+
+    Args:
+        kind: of the agent or evaluator.
+        options: values of all options.
+        defaults: the values that are left out.
+        always: options that are written even so.
+    """
+    parts = []
+    for name, default in defaults.items():
+        value = options[name]
+        if value == default and name not in always:
+            continue
+        text = ("yes" if value else "no") if isinstance(value, bool) else str(value)
+        parts.append(f"{name}=({text})" if "," in text else f"{name}={text}")
+    return f"{kind}:{','.join(parts)}" if parts else kind

@@ -20,6 +20,7 @@ results do not depend on how a batch was split. Nobody sees the dice to come.
 ``mine.py:name``           a user's own agent from a file
 ``package.module:name``    … or from a module
 ``cautious``               an alias of ``heuristic:cautious``; other rooms register such kinds
+``cautious@level=3``       any of them with an option, which other rooms register too
 =========================  ==========================================================
 
 A user's own object may be an agent, a class of agents (made with ``rules`` if it takes an
@@ -506,8 +507,12 @@ def _check_same_rules(thing: Any, rules: Rules, name: str) -> None:
 
 # ------------------------------------------------------------------------------------- the registry
 
+OptionMaker = Callable[[Agent, str, Rules], Agent]
+"""Makes an agent of another one: for ``cautious@level=3`` of cautious, "3" and the rules."""
+
 _makers: dict[str, Maker] = {"random": _make_random, "weights": _make_weights}
 _aliases: dict[str, str] = {}
+_options: dict[str, OptionMaker] = {}
 _loaded = False
 _load_failures: list[str] = []
 
@@ -539,6 +544,19 @@ def register_alias(name: str, spec: str) -> None:
     _aliases[name] = spec
 
 
+def register_option(name: str, maker: OptionMaker) -> None:
+    """Make ``@name=value`` behind any spec known.
+
+    Raises:
+        AgentError: the name is not lower-case letters, or another maker has it.
+    """
+    if not re.fullmatch("[a-z_]+", name):
+        raise AgentError(f"an option must be lower-case letters, got {name!r}")
+    if _options.get(name, maker) is not maker:
+        raise AgentError(f"another maker is registered for the option {name!r} already")
+    _options[name] = maker
+
+
 def known_specs() -> dict[str, str]:
     """Return the names that :func:`make_agent` knows: kinds (to themselves) and aliases."""
     _load_entry_points()
@@ -561,7 +579,22 @@ def _load_entry_points() -> None:
             _load_failures.append(f"{point.value}: {error!r}")
 
 
-_OPTION = re.compile(r"@[a-z_]+=[^@]*$")
+_OPTION = re.compile(r"(?P<agent>.+)@(?P<name>[a-z_]+)=(?P<value>[^@/\\:]*)", re.DOTALL)
+"""An option ends a spec; a folder called ``me@level=3`` is none."""
+
+
+def _with_option(spec: str, rules: Rules) -> Agent | None:
+    """Return the agent of a spec that ends with a known option; None for any other spec."""
+    match = _OPTION.fullmatch(spec)
+    if match is None:
+        return None
+    _load_entry_points()
+    maker = _options.get(match["name"])
+    if maker is None:
+        return None
+    made = maker(make_agent(match["agent"], rules), match["value"], rules)
+    recipe = f"{absolute(match['agent'])}@{match['name']}={match['value']}"
+    return _from_object(made, rules, spec, recipe)
 
 
 def _find_maker(spec: str) -> tuple[Maker, str] | None:
@@ -589,6 +622,9 @@ def make_agent(spec: str | Agent | Callable[..., Any], rules: str | Rules = "kim
             _check_same_rules(spec, rules, spec.spec)
             return spec
         return _from_object(spec, rules, None, None)
+    with_option = _with_option(spec, rules)
+    if with_option is not None:
+        return with_option
     found = _find_maker(spec)
     if found is None:
         _load_entry_points()
@@ -630,8 +666,9 @@ def _unknown(spec: str) -> str:
     known = sorted(known_specs())
     text = f"unknown agent {spec!r}{nearest(spec, known)}; known: {', '.join(known)}"
     text += ", a file.py:name or a module:name"
-    if _OPTION.search(spec):
-        text += f"; no agent takes the option {_OPTION.search(spec)[0]!r}"  # type: ignore[index]
+    option = _OPTION.fullmatch(spec)
+    if option is not None:
+        text += f"; no agent takes the option '@{option['name']}={option['value']}'"
     if _load_failures:
         text += f"; agents that failed to load: {'; '.join(_load_failures)}"
     return text

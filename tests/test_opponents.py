@@ -187,8 +187,8 @@ def test_weight_agent_scores_every_legal_action(asked: np.ndarray) -> None:
 def test_an_unknown_spec_lists_the_known_ones() -> None:
     with pytest.raises(AgentError, match=r"unknown agent 'nobody'.*cautious.*random"):
         make_agent("nobody", KIMBLE)
-    with pytest.raises(AgentError, match="option '@level=3'"):
-        make_agent("nobody@level=3", KIMBLE)
+    with pytest.raises(AgentError, match="option '@lever=3'"):
+        make_agent("nobody@lever=3", KIMBLE)
     with pytest.raises(AgentError, match="'mask' after the colon"):
         make_agent("random:pass", KIMBLE)
     assert {"random", "weights", "heuristic", "cautious"} <= set(known_specs())
