@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,11 @@ import pytest
 pytest.importorskip("torch")
 
 from training.examples import ppo_one_file, q_learning
+
+try:
+    from training.examples import torchrl_ppo
+except ModuleNotFoundError:  # it is an extra of its own
+    torchrl_ppo = None
 
 FOLDER = Path(ppo_one_file.__file__).parent
 
@@ -23,6 +29,14 @@ def test_an_example_is_under_80_lines_and_says_how_it_is_run(path: Path) -> None
 def test_ppo_in_one_file_learns() -> None:
     shares = ppo_one_file.train(updates=24, games=128, steps=32)
     assert sum(shares[-6:]) / 6 > sum(shares[1:7]) / 6 + 0.05
+
+
+@pytest.mark.skipif(
+    torchrl_ppo is None and not os.environ.get("KIMBLE_REQUIRE_ALL"), reason="needs torchrl"
+)
+def test_ppo_of_torchrl_learns() -> None:
+    shares = torchrl_ppo.train(updates=16, games=128, steps=32)
+    assert sum(shares[-4:]) / 4 > sum(shares[1:5]) / 4 + 0.02
 
 
 @pytest.mark.long
