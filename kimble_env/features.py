@@ -28,8 +28,12 @@ from kimble_env.kernel import (
     battle_margin,
     battle_odds,
     below,
+    chance_of_hit,
     count_bits,
     draw,
+    freed_by_capture,
+    is_enemy_start,
+    leads_enemies,
     legal_actions,
     lowest_bit,
     mix,
@@ -38,8 +42,11 @@ from kimble_env.kernel import (
     nth_bit,
     own_unit_hit,
     owner_at,
+    pieces_behind,
     play,
     seen_from,
+    stretch_faces,
+    targets_ahead,
     throw,
     unit_size,
     units_that_hit,
@@ -52,6 +59,7 @@ from kimble_env.rules import (
     R_HOME,
     R_LEAVE,
     R_PASS,
+    R_PIECES,
     R_PROTECTED,
     R_STRETCH_LAST,
 )
@@ -69,7 +77,9 @@ class Feature(NamedTuple):
 _LONGEST = 55.0  # board.LAST_PROGRESS_LIMIT: no stretch lies further
 
 FEATURE_TABLE: dict[str, Feature] = {
-    "pass": Feature("yes = 1", 0, 1, "the throw is passed; every other feature is then 0"),
+    "pass": Feature(
+        "yes = 1", 0, 1, "the throw is passed; every other feature but ``pass_six`` is then 0"
+    ),
     "enter": Feature("yes = 1", 0, 1, "a piece enters from home base"),
     "leave_start": Feature("yes = 1", 0, 1, "the unit leaves its own start"),
     "on_stretch": Feature("yes = 1", 0, 1, "the unit stood on its stretch already"),
@@ -114,20 +124,169 @@ FEATURE_TABLE: dict[str, Feature] = {
     "stake_after": Feature(
         "fields", 0, 48 * _LONGEST, "exposure_after times what a hit costs where the unit lands"
     ),
+    "hit_before": Feature(
+        "probability",
+        0,
+        1,
+        "that the unit, left where it stands, is hit before the seat's next turn: exact for one "
+        "throw of each other seat, roughly for the throw after a 6 (``kernel.chance_to_hit``)",
+    ),
+    "hit_after": Feature(
+        "probability",
+        0,
+        1,
+        "the same where it lands (a battle counts as won; a throw again after a 6 is not seen); "
+        "0 if it is lost",
+    ),
+    "risk_before": Feature(
+        "fields", 0, 4 * _LONGEST + 4, "hit_before times what a hit costs: size x (progress + 1)"
+    ),
+    "risk_after": Feature(
+        "fields", 0, 4 * _LONGEST + 4, "hit_after times what a hit costs where the unit lands"
+    ),
+    "risk_again": Feature(
+        "fields", 0, 4 * _LONGEST + 4, "risk_after if the die shows a 6: the seat throws again"
+    ),
+    "threats_before": Feature(
+        "units", 0, 6, "enemy units that the unit could hit with one throw from where it stands"
+    ),
+    "threats_after": Feature("units", 0, 6, "the same from where it lands"),
+    "prey_before": Feature(
+        "fields",
+        0,
+        2 * _LONGEST + 2,
+        "a sixth of the progress + 1 of those units' pieces (in a battle times the chance that "
+        "they lose)",
+    ),
+    "prey_after": Feature("fields", 0, 2 * _LONGEST + 2, "the same from where the unit lands"),
+    "behind_before": Feature(
+        "pieces", 0, 12, "enemy pieces 1 to 6 fields behind the unit on the ring, whatever route"
+    ),
+    "behind_after": Feature("pieces", 0, 12, "the same where it lands; 0 off the track, if lost"),
+    "trail_before": Feature("pieces", 0, 12, "enemy pieces 7 to 12 fields behind the unit"),
+    "trail_after": Feature("pieces", 0, 12, "the same where it lands; 0 off the track, if lost"),
+    "gate_before": Feature(
+        "probability", 0, 1, "that one throw takes the unit from the track to a free stretch field"
+    ),
+    "gate_after": Feature("probability", 0, 1, "the same where it lands; 0 if it is lost"),
+    "depth": Feature(
+        "fields", 0, 6, "how deep in the stretch or home the unit lands: 1 the first field"
+    ),
+    "freed": Feature(
+        "pieces", 0, 3, "other own pieces that the captured unit could have hit in one throw"
+    ),
+    "relief": Feature("fields", 0, _LONGEST, "a sixth of the progress + 1 of those pieces (freed)"),
+    "leader": Feature(
+        "probability", 0, 1, "that a piece is captured of the enemy seat that has come furthest"
+    ),
+    "protected": Feature(
+        "yes = 1", 0, 1, "the unit is lost on another seat's protected start (Norske)"
+    ),
+    "enemy_start": Feature("yes = 1", 0, 1, "the unit lands on the start of an enemy"),
+    "unblock": Feature(
+        "yes = 1", 0, 1, "the unit leaves its own start, and own pieces wait to enter"
+    ),
+    "pass_six": Feature("yes = 1", 0, 1, "a 6 is passed"),
 }
-"""Every feature of a move, in the order of the vectors. Values are those of the seat to act."""
+"""Every feature of a move, in the order of the vectors. Values are those of the seat to act.
+
+In a battle (Kombat) ``freed``, ``relief`` count times the chance that the defender loses.
+"""
 
 FEATURES: tuple[str, ...] = tuple(FEATURE_TABLE)
 FEATURE_COUNT = len(FEATURES)
 
 F_PASS = FEATURES.index("pass")
+F_ENTER = FEATURES.index("enter")
+F_LEAVE_START = FEATURES.index("leave_start")
+F_ON_STRETCH = FEATURES.index("on_stretch")
+F_PROGRESS = FEATURES.index("progress")
+F_PIPS = FEATURES.index("pips")
+F_SIZE = FEATURES.index("size")
+F_BATTERY = FEATURES.index("battery")
+F_REACH_STRETCH = FEATURES.index("reach_stretch")
+F_REACH_HOME = FEATURES.index("reach_home")
 F_FINISH = FEATURES.index("finish")
 F_CAPTURE = FEATURES.index("capture")
+F_CAPTURE_PROGRESS = FEATURES.index("capture_progress")
+F_BATTLE_WIN = FEATURES.index("battle_win")
+F_BATTLE_LOSS = FEATURES.index("battle_loss")
+F_BATTLE_SWING = FEATURES.index("battle_swing")
+F_FORCED_LOSS = FEATURES.index("forced_loss")
 F_FOREIGN_START = FEATURES.index("foreign_start")
 F_BEFORE = FEATURES.index("exposure_before")
 F_AFTER = FEATURES.index("exposure_after")
 F_STAKE_BEFORE = FEATURES.index("stake_before")
 F_STAKE_AFTER = FEATURES.index("stake_after")
+F_HIT_BEFORE = FEATURES.index("hit_before")
+F_HIT_AFTER = FEATURES.index("hit_after")
+F_RISK_BEFORE = FEATURES.index("risk_before")
+F_RISK_AFTER = FEATURES.index("risk_after")
+F_RISK_AGAIN = FEATURES.index("risk_again")
+F_THREATS_BEFORE = FEATURES.index("threats_before")
+F_THREATS_AFTER = FEATURES.index("threats_after")
+F_PREY_BEFORE = FEATURES.index("prey_before")
+F_PREY_AFTER = FEATURES.index("prey_after")
+F_BEHIND_BEFORE = FEATURES.index("behind_before")
+F_BEHIND_AFTER = FEATURES.index("behind_after")
+F_TRAIL_BEFORE = FEATURES.index("trail_before")
+F_TRAIL_AFTER = FEATURES.index("trail_after")
+F_GATE_BEFORE = FEATURES.index("gate_before")
+F_GATE_AFTER = FEATURES.index("gate_after")
+F_DEPTH = FEATURES.index("depth")
+F_FREED = FEATURES.index("freed")
+F_RELIEF = FEATURES.index("relief")
+F_LEADER = FEATURES.index("leader")
+F_PROTECTED = FEATURES.index("protected")
+F_ENEMY_START = FEATURES.index("enemy_start")
+F_UNBLOCK = FEATURES.index("unblock")
+F_PASS_SIX = FEATURES.index("pass_six")
+
+# What a vector needs, as bits above the two of its kind, see ``weights_plan``.
+NEEDS_CONTACT, NEEDS_FINISH, NEEDS_START, NEEDS_STRETCH = 1 << 2, 1 << 3, 1 << 4, 1 << 5
+NEEDS_UNITS_BEFORE, NEEDS_UNITS_AFTER = 1 << 6, 1 << 7
+NEEDS_HIT_BEFORE, NEEDS_HIT_AFTER = 1 << 8, 1 << 9
+NEEDS_THREATS_BEFORE, NEEDS_THREATS_AFTER = 1 << 10, 1 << 11
+NEEDS_BEHIND_BEFORE, NEEDS_BEHIND_AFTER = 1 << 12, 1 << 13
+NEEDS_VICTIM = 1 << 14
+
+_NEEDS = {
+    "finish": NEEDS_CONTACT | NEEDS_FINISH,
+    "capture": NEEDS_CONTACT,
+    "capture_progress": NEEDS_CONTACT,
+    "battle_win": NEEDS_CONTACT,
+    "battle_loss": NEEDS_CONTACT,
+    "battle_swing": NEEDS_CONTACT,
+    "forced_loss": NEEDS_CONTACT,
+    "foreign_start": NEEDS_CONTACT | NEEDS_START,
+    "exposure_before": NEEDS_UNITS_BEFORE,
+    "exposure_after": NEEDS_CONTACT | NEEDS_UNITS_AFTER,
+    "stake_before": NEEDS_UNITS_BEFORE,
+    "stake_after": NEEDS_CONTACT | NEEDS_UNITS_AFTER,
+    "hit_before": NEEDS_HIT_BEFORE,
+    "hit_after": NEEDS_CONTACT | NEEDS_HIT_AFTER,
+    "risk_before": NEEDS_HIT_BEFORE,
+    "risk_after": NEEDS_CONTACT | NEEDS_HIT_AFTER,
+    "risk_again": NEEDS_CONTACT | NEEDS_HIT_AFTER,
+    "threats_before": NEEDS_THREATS_BEFORE,
+    "threats_after": NEEDS_CONTACT | NEEDS_THREATS_AFTER,
+    "prey_before": NEEDS_THREATS_BEFORE,
+    "prey_after": NEEDS_CONTACT | NEEDS_THREATS_AFTER,
+    "behind_before": NEEDS_BEHIND_BEFORE,
+    "behind_after": NEEDS_CONTACT | NEEDS_BEHIND_AFTER,
+    "trail_before": NEEDS_BEHIND_BEFORE,
+    "trail_after": NEEDS_CONTACT | NEEDS_BEHIND_AFTER,
+    "gate_before": NEEDS_STRETCH,
+    "gate_after": NEEDS_CONTACT | NEEDS_STRETCH,
+    "freed": NEEDS_CONTACT | NEEDS_VICTIM,
+    "relief": NEEDS_CONTACT | NEEDS_VICTIM,
+    "leader": NEEDS_CONTACT | NEEDS_VICTIM,
+    "protected": NEEDS_CONTACT,
+    "enemy_start": NEEDS_CONTACT | NEEDS_START,
+    "unblock": NEEDS_START,
+}
+NEEDS: tuple[int, ...] = tuple(_NEEDS.get(name, 0) for name in FEATURES)
+"""Per feature the bits of what must be found out for it; 0: it costs next to nothing."""
 
 
 def random_weights(*, passing: bool = False) -> npt.NDArray[np.float64]:
@@ -138,99 +297,172 @@ def random_weights(*, passing: bool = False) -> npt.NDArray[np.float64]:
 
 
 # -------------------------------------------------------------------------------- the features
-
-
-@inlined
-def _one_if(condition):
-    """Return 1.0 for true and 0.0 for false."""
-    return 1.0 if condition else 0.0
+#
+# The score of a move is added up where its features are found out, so that nothing is stored and
+# what no weight needs is skipped. A feature alone is the score under a vector that is 1 there.
 
 
 @inlined
 def _contact(s, r, action, source, target, size):
     """Return what a move does to others and to itself where it lands.
 
-    capture, capture_progress, battle_win, battle_loss, battle_swing, forced_loss, and whether the
-    mover is lost for certain.
+    capture, capture_progress, battle_win, battle_loss, battle_swing, forced_loss, whether the mover
+    is lost for certain, and the seat that it meets there (-1: none, or its own).
     """
     seat = acting(s)
     stander = own_unit_hit(s, r, action, target)
     if stander > 0:
         lost = mover_yields(r, size, stander)
-        return 0.0, 0.0, 0.0, 0.0, 0.0, float(size if lost else stander), lost
+        return 0.0, 0.0, 0.0, 0.0, 0.0, float(size if lost else stander), lost, -1
     other = owner_at(s, r, seat, target)
     if other < 0:
-        return 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, False
+        return 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, False, -1
     q = seen_from(r, seat, target, other)
     if r[R_BATTLES] != 0:
         win, tie, loss = battle_odds(s, r, battle_margin(r, seat, target, other))
         swing = (win + tie) * (q + 1) - (loss + tie) * (source + 1)
-        return 0.0, 0.0, win, loss, swing, 0.0, False
+        return 0.0, 0.0, win, loss, swing, 0.0, False, other
     if r[R_PROTECTED] != 0 and q == 0:  # R30
-        return 0.0, 0.0, 0.0, 0.0, 0.0, float(size), True
+        return 0.0, 0.0, 0.0, 0.0, 0.0, float(size), True, other
     n = unit_size(s, r, other, q)
-    return float(n), float(n * (q + 1)), 0.0, 0.0, 0.0, 0.0, False
+    return float(n), float(n * (q + 1)), 0.0, 0.0, 0.0, 0.0, False, other
 
 
 @inlined
-def _needs_contact(w):
-    """Tell whether any weight needs ``_contact``: those of F_CAPTURE and what stands next to it."""
-    needed = w[F_AFTER] != 0.0 or w[F_STAKE_AFTER] != 0.0
-    for k in range(F_CAPTURE, F_FOREIGN_START + 1):
-        needed |= w[k] != 0.0
-    return needed
+def _contact_score(s, r, action, w, plan, source, target, size):
+    """Return the score of what happens on the field where a move lands, and if the mover is lost.
+
+    Out of the inner loop for most moves: they land on an empty field.
+    """
+    captured, taken, win, loss, swing, forced, lost, other = _contact(
+        s, r, action, source, target, size
+    )
+    total = w[F_FORCED_LOSS] * forced
+    if other < 0:
+        return total, lost
+    if lost:
+        return total + w[F_PROTECTED], lost
+    total += w[F_CAPTURE] * captured + w[F_CAPTURE_PROGRESS] * taken
+    total += w[F_BATTLE_WIN] * win + w[F_BATTLE_LOSS] * loss + w[F_BATTLE_SWING] * swing
+    if plan & NEEDS_VICTIM != 0:
+        seat = acting(s)
+        q = seen_from(r, seat, target, other)
+        pieces, fields = freed_by_capture(s, r, seat, source, other, q)
+        chance = 1.0 - loss
+        total += chance * (w[F_FREED] * pieces + w[F_RELIEF] * fields)
+        if w[F_LEADER] != 0.0 and leads_enemies(s, r, seat, other):
+            total += w[F_LEADER] * chance
+    return total, lost
 
 
 @njit
-def move_values(s, r, action, w):
-    """Return all features of a move other than pass: float64, a tuple in the order of FEATURES.
+def _score_before(s, r, w, plan, source, size):
+    """Return the score of how the unit stands before it moves."""
+    seat, total = acting(s), 0.0
+    if plan & NEEDS_UNITS_BEFORE != 0:
+        units = float(units_that_hit(s, r, seat, source))
+        total += units * (w[F_BEFORE] + w[F_STAKE_BEFORE] * size * (source + 1))
+    if plan & NEEDS_HIT_BEFORE != 0:
+        hit = chance_of_hit(s, r, seat, source)
+        total += hit * (w[F_HIT_BEFORE] + w[F_RISK_BEFORE] * size * (source + 1))
+    if plan & NEEDS_THREATS_BEFORE != 0:
+        targets, fields = targets_ahead(s, r, seat, source)
+        total += w[F_THREATS_BEFORE] * targets + w[F_PREY_BEFORE] * fields
+    if plan & NEEDS_BEHIND_BEFORE != 0:
+        near, far = pieces_behind(s, r, seat, source)
+        total += w[F_BEHIND_BEFORE] * near + w[F_TRAIL_BEFORE] * far
+    if w[F_GATE_BEFORE] != 0.0:
+        total += w[F_GATE_BEFORE] * stretch_faces(s, r, seat, source) / 6.0
+    return total
 
-    Features that cost something stay 0 where their weight in ``w`` is 0.
+
+@njit
+def _score_after(s, r, w, plan, source, target, size):
+    """Return the score of how the unit, ``size`` pieces then, stands where it lands."""
+    seat, total = acting(s), 0.0
+    if w[F_FINISH] != 0.0 and target > r[R_LEAVE] and would_finish(s, r, seat, source, target):
+        total += w[F_FINISH]
+    if w[F_FOREIGN_START] != 0.0 and waits_for_start(s, r, seat, target):
+        total += w[F_FOREIGN_START]
+    if w[F_ENEMY_START] != 0.0 and is_enemy_start(s, r, seat, target):
+        total += w[F_ENEMY_START]
+    if plan & NEEDS_UNITS_AFTER != 0:
+        units = float(units_that_hit(s, r, seat, target))
+        total += units * (w[F_AFTER] + w[F_STAKE_AFTER] * size * (target + 1))
+    if plan & NEEDS_HIT_AFTER != 0:
+        hit = chance_of_hit(s, r, seat, target)
+        cost = w[F_RISK_AFTER] + (w[F_RISK_AGAIN] if s["die"] == 6 else 0.0)
+        total += hit * (w[F_HIT_AFTER] + cost * size * (target + 1))
+    if plan & NEEDS_THREATS_AFTER != 0:
+        targets, fields = targets_ahead(s, r, seat, target)
+        total += w[F_THREATS_AFTER] * targets + w[F_PREY_AFTER] * fields
+    if plan & NEEDS_BEHIND_AFTER != 0:
+        near, far = pieces_behind(s, r, seat, target)
+        total += w[F_BEHIND_AFTER] * near + w[F_TRAIL_AFTER] * far
+    if w[F_GATE_AFTER] != 0.0:
+        total += w[F_GATE_AFTER] * stretch_faces(s, r, seat, target) / 6.0
+    return total
+
+
+_BEFORE = (
+    NEEDS_UNITS_BEFORE
+    | NEEDS_HIT_BEFORE
+    | NEEDS_THREATS_BEFORE
+    | NEEDS_BEHIND_BEFORE
+    | NEEDS_STRETCH
+)
+_AFTER = (
+    NEEDS_FINISH
+    | NEEDS_START
+    | NEEDS_UNITS_AFTER
+    | NEEDS_HIT_AFTER
+    | NEEDS_THREATS_AFTER
+    | NEEDS_BEHIND_AFTER
+    | NEEDS_STRETCH
+)
+
+
+@njit
+def move_score(s, r, action, w, plan):
+    """Return weights times features of an action.
+
+    Args:
+        s: a record of STATE with a die thrown.
+        r: ``Rules.array``.
+        action: a legal action of the seat to act.
+        w: float64 [F].
+        plan: ``weights_plan(w)``.
     """
+    if action == r[R_PASS]:
+        return w[F_PASS] + (w[F_PASS_SIX] if s["die"] == 6 else 0.0)
     seat = acting(s)
     source, target = action - 1, move_target(s, action)
     entering = action == ENTER
     size = 1 if entering else unit_size(s, r, seat, source)
-    crosses = source <= r[R_LEAVE] and target > r[R_LEAVE]
     battery = unit_size(s, r, seat, 0) if entering else 0
-    captured, taken, win, loss, swing, forced, lost = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, False
-    if _needs_contact(w):
-        captured, taken, win, loss, swing, forced, lost = _contact(
-            s, r, action, source, target, size
-        )
-    foreign, finish, before, after = 0.0, 0.0, 0.0, 0.0
-    if w[F_FINISH] != 0.0 and target > r[R_LEAVE] and not lost:
-        finish = _one_if(would_finish(s, r, seat, source, target))
-    if w[F_FOREIGN_START] != 0.0 and not lost:
-        foreign = _one_if(waits_for_start(s, r, seat, target))
-    if w[F_BEFORE] != 0.0 or w[F_STAKE_BEFORE] != 0.0:
-        before = float(units_that_hit(s, r, seat, source))
-    if (w[F_AFTER] != 0.0 or w[F_STAKE_AFTER] != 0.0) and not lost:
-        after = float(units_that_hit(s, r, seat, target))
-    return (
-        0.0,
-        _one_if(entering),
-        _one_if(source == 0),
-        _one_if(source > r[R_LEAVE]),
-        float(source),
-        float(size * (target - source)),
-        float(size),
-        float(battery + 1 if battery > 0 else 0),
-        float(size if crosses else 0),
-        float(size if r[R_HOME] != NO_HOME and target > r[R_STRETCH_LAST] else 0),
-        finish,
-        captured,
-        taken,
-        win,
-        loss,
-        swing,
-        forced,
-        foreign,
-        before,
-        after,
-        before * size * (source + 1),
-        after * (battery + size) * (target + 1),
-    )
+    total = w[F_PROGRESS] * source + w[F_PIPS] * (size * (target - source)) + w[F_SIZE] * size
+    if entering:
+        total += w[F_ENTER]
+    elif source == 0:
+        total += w[F_LEAVE_START]
+        if w[F_UNBLOCK] != 0.0 and unit_size(s, r, seat, -1) > 4 - r[R_PIECES]:
+            total += w[F_UNBLOCK]
+    if battery > 0:
+        total += w[F_BATTERY] * (battery + 1)
+    if target > r[R_LEAVE]:
+        total += w[F_DEPTH] * (target - r[R_LEAVE])
+        total += w[F_ON_STRETCH] if source > r[R_LEAVE] else w[F_REACH_STRETCH] * size
+        if r[R_HOME] != NO_HOME and target > r[R_STRETCH_LAST]:
+            total += w[F_REACH_HOME] * size
+    lost = False
+    if plan & NEEDS_CONTACT != 0:
+        contact, lost = _contact_score(s, r, action, w, plan, source, target, size)
+        total += contact
+    if plan & _BEFORE != 0 and not entering:
+        total += _score_before(s, r, w, plan, source, size)
+    if plan & _AFTER != 0 and not lost:
+        total += _score_after(s, r, w, plan, source, target, size + battery)
+    return total
 
 
 @njit
@@ -244,42 +476,37 @@ def move_features(s, r, action, weights, out):
         weights: float64 [F]; pass ones to have every feature.
         out: float64 [F], overwritten, in the order and units of FEATURE_TABLE.
     """
-    if action == r[R_PASS]:
-        out[:] = 0.0
-        out[F_PASS] = 1.0
-        return
-    values = move_values(s, r, action, weights)
+    alone = np.zeros(FEATURE_COUNT)
     for k in range(FEATURE_COUNT):
-        out[k] = values[k] if weights[k] != 0.0 else 0.0
-
-
-@inlined
-def move_score(s, r, action, w):
-    """Return weights times features of an action."""
-    if action == r[R_PASS]:
-        return w[F_PASS]
-    values = move_values(s, r, action, w)
-    total = 0.0
-    for k in range(FEATURE_COUNT):
-        total += w[k] * values[k]
-    return total
+        out[k] = 0.0
+        if weights[k] != 0.0:
+            alone[k] = 1.0
+            out[k] = move_score(s, r, action, alone, weights_plan(alone))
+            alone[k] = 0.0
 
 
 # ---------------------------------------------------------------------------------- choosing a move
 
 GENERAL, UNIFORM, UNIFORM_BUT_PASS = 0, 1, 2
 """Kinds of weight vectors: those that need no features are played without computing any."""
+_PLAN_BITS = 15
+_PLAN_MASK = (1 << _PLAN_BITS) - 1
 
 
 @njit
-def weights_kind(w):
-    """Return UNIFORM for zero weights, UNIFORM_BUT_PASS if only pass is below 0, else GENERAL."""
+def weights_plan(w):
+    """Return the kind of a vector in the two lowest bits, and what its weights need above them.
+
+    UNIFORM for zero weights, UNIFORM_BUT_PASS if only pass is below 0, else GENERAL.
+    """
+    plan, general = 0, False
     for k in range(FEATURE_COUNT):
-        if k != F_PASS and w[k] != 0.0:
-            return GENERAL
-    if w[F_PASS] == 0.0:
-        return UNIFORM
-    return UNIFORM_BUT_PASS if w[F_PASS] < 0.0 else GENERAL
+        if w[k] != 0.0:
+            plan |= NEEDS[k]
+            general |= k != F_PASS
+    if not general and w[F_PASS] <= 0.0:
+        return UNIFORM if w[F_PASS] == 0.0 else UNIFORM_BUT_PASS
+    return plan | GENERAL
 
 
 @inlined
@@ -290,14 +517,14 @@ def without_pass(r, actions):
 
 
 @njit
-def highest_scored(s, r, actions, w):
-    """Return the actions with the highest score, as bits."""
+def highest_scored(s, r, actions, w, plan):
+    """Return the actions with the highest score, as bits; ``plan`` is ``weights_plan(w)``."""
     best, ties = -np.inf, actions
     rest = actions
     while rest != 0:
         bit = rest & -rest
         rest ^= bit
-        score = move_score(s, r, lowest_bit(bit), w)
+        score = move_score(s, r, lowest_bit(bit), w, plan)
         if score > best:
             best, ties = score, bit
         elif score == best:
@@ -306,13 +533,14 @@ def highest_scored(s, r, actions, w):
 
 
 @inlined
-def best_actions(s, r, actions, w, kind):
-    """Return the actions among which a vector of this kind chooses uniformly, as bits."""
+def best_actions(s, r, actions, w, plan):
+    """Return the actions among which a vector chooses uniformly, as bits."""
+    kind = plan & 3
     if kind == UNIFORM_BUT_PASS:
         return without_pass(r, actions)
     if kind == UNIFORM or actions & (actions - 1) == 0:
         return actions
-    return highest_scored(s, r, actions, w)
+    return highest_scored(s, r, actions, w, plan)
 
 
 @wrapping
@@ -337,7 +565,7 @@ def weighted_action(s, r, actions, weights, u):
         weights: float64 [F].
         u: random number, for example ``decision_key(s)``.
     """
-    ties = best_actions(s, r, actions, weights, weights_kind(weights))
+    ties = best_actions(s, r, actions, weights, weights_plan(weights))
     if ties & (ties - 1) == 0:
         return lowest_bit(ties)
     return nth_bit(ties, below(u, count_bits(ties)))
@@ -359,20 +587,22 @@ def advance_weighted(s, r, weights, asked, last):
     Forced throws are played through; seats not in ``asked`` play by their row of ``weights``
     float64 [4, F]. 0 means that the game has ended or that ``last`` throws have been resolved.
     """
-    kinds = 0  # two bits per seat
+    plans = 0  # 15 bits per seat
     for seat in range(4):
-        kinds |= weights_kind(weights[seat]) << (2 * seat)
+        if (asked >> seat) & 1 == 0:
+            plans |= weights_plan(weights[seat]) << (_PLAN_BITS * seat)
     while s["status"] == RUNNING and s["plies"] < last:
         actions = throw(s, r, 0) if s["die"] == 0 else _legal_now(s, r)
         if actions & (actions - 1) != 0:
             seat = acting(s)
             if (asked >> seat) & 1 != 0:
                 return actions
-            kind = (kinds >> (2 * seat)) & 3
+            plan = (plans >> (_PLAN_BITS * seat)) & _PLAN_MASK
+            kind = plan & 3
             if kind == UNIFORM_BUT_PASS:
                 actions = without_pass(r, actions)
             elif kind == GENERAL:
-                actions = highest_scored(s, r, actions, weights[seat])
+                actions = highest_scored(s, r, actions, weights[seat], plan)
         if actions != 0:
             action = lowest_bit(actions)
             if actions & (actions - 1) != 0:
@@ -451,7 +681,7 @@ def weighted_action_batch(states, r, weights, keys, out):
         keys: uint64 [B], random numbers that break ties.
         out: int16 [B], overwritten with action codes.
     """
-    kind = weights_kind(weights)
+    plan = weights_plan(weights)
     for i in range(len(states)):
         s = states[i]
         die = int(s["die"])
@@ -459,7 +689,7 @@ def weighted_action_batch(states, r, weights, keys, out):
         if actions == 0:
             out[i] = -1
             continue
-        ties = best_actions(s, r, actions, weights, kind)
+        ties = best_actions(s, r, actions, weights, plan)
         out[i] = nth_bit(ties, below(keys[i], count_bits(ties)))
 
 
@@ -473,6 +703,7 @@ def score_batch(states, r, weights, scores):
         weights: float64 [F].
         scores: float32 [B, A], overwritten; A = ``rules.board.actions``.
     """
+    plan = weights_plan(weights)
     for i in range(len(states)):
         s = states[i]
         die = int(s["die"])
@@ -481,7 +712,7 @@ def score_batch(states, r, weights, scores):
         while rest != 0:
             action = lowest_bit(rest)
             rest &= rest - 1
-            scores[i, action] = move_score(s, r, action, weights)
+            scores[i, action] = move_score(s, r, action, weights, plan)
 
 
 @njit

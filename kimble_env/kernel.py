@@ -492,6 +492,199 @@ def units_that_hit(s, r, seat, progress):
     return n
 
 
+@inlined
+def is_enemy(s, r, seat, other):
+    """Tell whether ``other`` (not ``seat``) still plays, and against ``seat`` (R17)."""
+    return is_playing(s, other) and (r[R_TWO_COLOURS] == 0 or (seat ^ other) != 2)
+
+
+@inlined
+def can_be_hit(r, progress):
+    """Tell whether a unit on a progress can be hit: on the track (R7), not protected (R27)."""
+    return progress >= (1 if r[R_PROTECTED] != 0 else 0) and progress <= r[R_LEAVE]
+
+
+@inlined
+def ways_to_hit(s, r, other, t):
+    """Return how ``other`` could land on its own progress t (0..R_LEAVE), as bits.
+
+    Bit d, 1 to 12: a unit stands d behind; bit 6 + t: a piece that waits enters with a 6 and then
+    needs t (R2). A unit that stands there counts with those that wait: a hit sends it there.
+    """
+    ways = 0
+    for k in range(r[R_PIECES]):
+        p = int(s["pieces"][other, k])
+        gap = t - p if p >= 0 and p != t else 6 + t
+        if gap > 0 and gap <= 12:
+            ways |= 1 << gap
+    return ways
+
+
+@inlined
+def chance_of_six(s, r, seat):
+    """Return the chance that a seat throws a 6 in its next throwing turn (R11, R23)."""
+    miss = 1.0
+    for _ in range(throws_of_turn(s, r, seat)):
+        miss *= 5.0 / 6.0
+    return 1.0 - miss
+
+
+@njit
+def chance_to_hit(s, r, other, t, seat):
+    """Return the chance that ``other`` hits ``seat``'s unit on other's own progress t.
+
+    In its next turn, if it always wants to. Exact for its throws before an extra one. A 6 that does
+    not hit gives one more throw (R3), with which any unit may be moved by that face, or by 6 and
+    that face; further sixes are left out. Faces count as equally likely whatever the die (R10). In
+    a battle the defender must lose (R20).
+    """
+    ways = ways_to_hit(s, r, other, t)
+    if ways == 0:
+        return 0.0
+    chance = count_bits(ways & 0b111110) / 6.0
+    if ways >> 6 & 1 != 0:
+        chance += chance_of_six(s, r, other)
+    elif r[R_MAX_SIXES] != 1:
+        faces = count_bits((ways | ways >> 6) & 0b1111110)
+        chance += chance_of_six(s, r, other) * faces / 6.0
+    if r[R_BATTLES] != 0:
+        _, _, repelled = battle_odds(s, r, battle_margin(r, other, t, seat))
+        chance *= 1.0 - repelled
+    return chance
+
+
+@njit
+def chance_of_hit(s, r, seat, progress):
+    """Return the chance that a unit of ``seat`` on a progress is hit before its next turn.
+
+    That of each other seat (see ``chance_to_hit``), as if they were independent.
+    """
+    if not can_be_hit(r, progress):
+        return 0.0
+    safe = 1.0
+    for step in range(1, 4):
+        other = (seat + step) & 3
+        if is_enemy(s, r, seat, other):
+            t = seen_from(r, seat, progress, other)
+            if t <= r[R_LEAVE]:
+                safe *= 1.0 - chance_to_hit(s, r, other, t, seat)
+    return 1.0 - safe
+
+
+@njit
+def pieces_behind(s, r, seat, progress):
+    """Return how many enemy pieces stand 1 to 6, and how many 7 to 12, fields behind on the ring.
+
+    Plain distances: whether such a piece can reach the field (R7) does not matter.
+    """
+    near, far = 0, 0
+    if progress < 0 or progress > r[R_LEAVE]:
+        return near, far
+    for step in range(1, 4):
+        other = (seat + step) & 3
+        if not is_enemy(s, r, seat, other):
+            continue
+        t = seen_from(r, seat, progress, other)
+        for k in range(r[R_PIECES]):
+            p = int(s["pieces"][other, k])
+            if p >= 0 and p <= r[R_LEAVE] and p != t:
+                gap = t - p if p < t else t - p + r[R_RING]
+                near += gap <= 6
+                far += gap > 6 and gap <= 12
+    return near, far
+
+
+@njit
+def targets_ahead(s, r, seat, progress):
+    """Return what a unit on a progress could hit with one throw.
+
+    Returns:
+        The enemy units 1 to 6 ahead on its route that are not protected (R7, R27), and a sixth of
+        the progress + 1 of their pieces, in a battle times the chance that they lose (R20).
+    """
+    units, fields = 0, 0.0
+    if progress < 0 or progress > r[R_LEAVE]:
+        return units, fields
+    for step in range(1, 4):
+        other = (seat + step) & 3
+        if not is_enemy(s, r, seat, other):
+            continue
+        ahead = 0
+        for k in range(r[R_PIECES]):
+            q = int(s["pieces"][other, k])
+            if not can_be_hit(r, q):
+                continue
+            target = seen_from(r, other, q, seat)
+            if target > progress and target <= progress + 6 and target <= r[R_LEAVE]:
+                ahead |= 1 << (target - progress)
+                chance = 1.0
+                if r[R_BATTLES] != 0:
+                    chance -= battle_odds(s, r, battle_margin(r, seat, target, other))[2]
+                fields += chance * (q + 1) / 6.0
+        units += count_bits(ahead)
+    return units, fields
+
+
+@njit
+def freed_by_capture(s, r, seat, source, other, q):
+    """Return what the unit of ``other`` on its progress q could hit in one throw.
+
+    Returns:
+        The pieces of ``seat`` 1 to 6 ahead of it, without the unit on ``source``, and a sixth of
+        their progress + 1.
+    """
+    pieces, fields = 0, 0.0
+    for k in range(r[R_PIECES]):
+        p = int(s["pieces"][seat, k])
+        if p == source or not can_be_hit(r, p):
+            continue
+        t = seen_from(r, seat, p, other)
+        if t > q and t <= q + 6 and t <= r[R_LEAVE]:
+            pieces += 1
+            fields += (p + 1) / 6.0
+    return pieces, fields
+
+
+@njit
+def stretch_faces(s, r, seat, progress):
+    """Return how many faces bring a unit from the track to a free field of the stretch, or home."""
+    n = 0
+    if progress >= 0 and progress <= r[R_LEAVE]:
+        for target in range(max(progress, r[R_LEAVE]) + 1, min(progress + 6, r[R_GOAL]) + 1):
+            n += target > r[R_STRETCH_LAST] or unit_size(s, r, seat, target) == 0
+    return n
+
+
+@inlined
+def fields_made(s, r, seat):
+    """Return the progress + 1 of all pieces of a seat, added up."""
+    total = 0
+    for k in range(r[R_PIECES]):
+        total += int(s["pieces"][seat, k]) + 1
+    return total
+
+
+@njit
+def leads_enemies(s, r, seat, other):
+    """Tell whether no enemy of ``seat`` has come further than ``other`` (in ``fields_made``)."""
+    for step in range(1, 4):
+        third = (seat + step) & 3
+        if is_enemy(s, r, seat, third) and fields_made(s, r, third) > fields_made(s, r, other):
+            return False
+    return True
+
+
+@inlined
+def is_enemy_start(s, r, seat, progress):
+    """Tell whether (seat, progress) is the start of an enemy."""
+    found = False
+    if progress <= r[R_LEAVE]:
+        for step in range(1, 4):
+            other = (seat + step) & 3
+            found |= seen_from(r, seat, progress, other) == 0 and is_enemy(s, r, seat, other)
+    return found
+
+
 # ----------------------------------------------------------------------------------- making a move
 
 

@@ -23,6 +23,18 @@ VARIANTS = (
 )
 
 
+def either(*chances: float) -> float:
+    """The chance that at least one of independent things happens."""
+    none = 1.0
+    for chance in chances:
+        none *= 1.0 - chance
+    return 1.0 - none
+
+
+BASIC = FEATURES[: FEATURES.index("stake_after") + 1]
+"""What the table of worked positions lists; the features that look further have their own."""
+
+
 def features_of(position: str, move: str) -> dict[str, float]:
     """All features of a move, by name; those that are 0 left out."""
     rules, states = parse_position(position)
@@ -232,7 +244,124 @@ def bits(actions: int) -> list[int]:
     ],
 )
 def test_worked_positions(position: str, move: str, expected: dict[str, float]) -> None:
-    assert features_of(position, move) == pytest.approx(expected)
+    values = features_of(position, move)
+    assert {k: v for k, v in values.items() if k in BASIC} == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("position", "move", "expected"),
+    [
+        ("kimble R10/B-/Y-/G- R 4 1", "pass", {}),
+        ("kimble R10/B-/Y-/G- R 6 1", "pass", {"pass_six": 1}),
+        (
+            # Green on g 8 and g 9: 2 and 1 behind red's 10. Faces 1 and 2 hit; so does a 6 and then
+            # 1 or 2: 2/6 + 2/36. From 12 on: 4 and 3 behind. Nobody else plays.
+            "kimble R10/G15,16 R 2 1",
+            "10-12",
+            {
+                "hit_before": 14 / 36,
+                "hit_after": 14 / 36,
+                "risk_before": 11 * 14 / 36,
+                "risk_after": 13 * 14 / 36,
+                "behind_before": 2,
+                "behind_after": 2,
+            },
+        ),
+        (
+            # Blue waits: a 6 to enter on g 7, then 2 hits red's 9; from 7 itself the 6 alone does.
+            "kimble R7,9/B-/Y-/G- R 6 1",
+            "9-15",
+            {"hit_before": 1 / 36, "risk_before": 10 / 36, "hit_after": 1 / 36}
+            | {"risk_after": 16 / 36, "risk_again": 16 / 36},
+        ),
+        (
+            # Blue is 5 behind: 1/6, or a 6 and then 5, or a 6 that enters and then 6. Green is 9
+            # behind: a 6 and then 3. One further on (yellow's start) blue hits with the 6 itself,
+            # green with a 6 and a 4, and yellow enters with a 6.
+            "kimble R13/B1/Y-/G11 R 1 1",
+            "13-14",
+            {
+                "hit_before": either(8 / 36, 1 / 36),
+                "risk_before": 14 * either(8 / 36, 1 / 36),
+                "hit_after": either(1 / 6, 1 / 36, 1 / 6),
+                "risk_after": 15 * either(1 / 6, 1 / 36, 1 / 6),
+                "behind_before": 1,
+                "behind_after": 1,
+                "trail_before": 1,
+                "trail_after": 1,
+                "enemy_start": 1,
+            },
+        ),
+        (
+            # Threats: blue on red's 8 and 12 (its 1 and 5); from 4 both are out of reach of one
+            # throw but the first, 4 ahead; from 7 both (1 and 5 ahead).
+            "kimble R4/B1,5/Y-/G- R 3 1",
+            "4-7",
+            {"threats_before": 1, "threats_after": 2, "prey_before": 2 / 6, "prey_after": 8 / 6}
+            | {"hit_after": 1 / 6, "risk_after": 8 / 6, "enemy_start": 1},
+        ),
+        (
+            # Captures blue on g 8, 4 behind red's 12 (which is freed), and the leader.
+            "kimble R3,12/B1/Y-/G- R 5 1",
+            "3-8",
+            {"threats_before": 1, "prey_before": 2 / 6, "freed": 1, "relief": 13 / 6, "leader": 1}
+            | {"hit_after": 1 / 36, "risk_after": 9 / 36},
+        ),
+        (
+            # Not the leader: yellow has come further, to g 6: 3 ahead of red, then 2 behind.
+            "kimble R3,12/B1/Y20/G- R 5 1",
+            "3-8",
+            {"threats_before": 2, "prey_before": 23 / 6, "freed": 1, "relief": 13 / 6}
+            | {"hit_after": either(1 / 36, 7 / 36), "risk_after": 9 * either(1 / 36, 7 / 36)}
+            | {"behind_after": 1},
+        ),
+        # of the fields 28, 29, 30, 31 a throw from 24 reaches three, from 27 all; 30 is taken
+        ("kimble R24,30/Y- R 3 1", "24-27", {"gate_before": 2 / 6, "gate_after": 3 / 6}),
+        ("kimble R26,30/Y- R 3 1", "26-29", {"gate_before": 3 / 6, "depth": 2}),
+        ("norske R26/Y- R 1 1", "26-27", {"gate_before": 5 / 6, "gate_after": 5 / 6}),
+        ("norske R30/B-/Y-/G- R 2 1", "30-H", {"depth": 5}),
+        ("kimble R0,3/B-/Y-/G- R 5 1", "0-5", {"unblock": 1}),
+        ("kimble[pieces=2] R0,3/B-/Y-/G- R 5 1", "0-5", {}),
+        # Norske: blue has three throws for a 6 with which it enters, and then hits one further on.
+        (
+            "norske R9/B-/Y-/G- R 3 1",
+            "9-12",
+            {
+                "hit_before": (1 - (5 / 6) ** 3) / 6,
+                "risk_before": 10 * (1 - (5 / 6) ** 3) / 6,
+                "hit_after": (1 - (5 / 6) ** 3) / 6,
+                "risk_after": 13 * (1 - (5 / 6) ** 3) / 6,
+            },
+        ),
+        ("norske R5x2/B0/Y-/G- R 2 1", "5-7", {"protected": 1}),
+        # Kombat: blue, 2 behind, attacks with net +3 in its own sector: 33 of 36 send red home,
+        # and as many send blue home when red attacks.
+        (
+            "kombat R9/B0/Y-/G- R 1 1",
+            "9-10",
+            {
+                "hit_before": (1 / 6 + 1 / 36) * 33 / 36,
+                "risk_before": 10 * (1 / 6 + 1 / 36) * 33 / 36,
+                "hit_after": (1 / 6 + 1 / 36) * 33 / 36,
+                "risk_after": 11 * (1 / 6 + 1 / 36) * 33 / 36,
+                "behind_before": 1,
+                "behind_after": 1,
+            },
+        ),
+        (
+            "kombat R3/B1/Y-/G- R 1 1",
+            "3-4",
+            {"threats_before": 1, "threats_after": 1}
+            | {"prey_before": 26 / 36 * 2 / 6, "prey_after": 26 / 36 * 2 / 6},
+        ),
+    ],
+)
+def test_worked_positions_of_what_looks_further(
+    position: str, move: str, expected: dict[str, float]
+) -> None:
+    values = features_of(position, move)
+    wanted = {k: v for k, v in expected.items() if v}
+    assert {k: v for k, v in values.items() if k not in BASIC} == pytest.approx(wanted)
 
 
 def test_pieces_that_wait_threaten_only_the_start_they_enter_on() -> None:
@@ -283,7 +412,10 @@ def test_features_foretell_what_the_move_does(name: str) -> None:
             after = outcome(state, rules, action, (6, 1))
             happened = events_of(after)
             if action == rules.board.pass_action:
-                assert value == {key: float(key == "pass") for key in FEATURES}
+                six = state["die"][0] == 6
+                assert value == {
+                    key: float(key == "pass" or (key == "pass_six" and six)) for key in FEATURES
+                }
                 continue
             captured = sum(n for kind, _, n, _ in happened if kind == kernel.LOST_CAPTURED)
             forced = sum(
@@ -360,6 +492,200 @@ def brute_exposure(state: np.ndarray, rules: Rules, seat: int, progress: int) ->
                 if gone < (state["pieces"][0][seat] == progress).sum():
                     hitters.add((other, action))
     return len(hitters)
+
+
+def striking_faces(
+    state: np.ndarray, rules: Rules, seat: int, progress: int, other: int
+) -> set[int]:
+    """The faces with which ``other`` can send the unit home: every one tried in the kernel."""
+    faces = set()
+    for die in range(1, 7):
+        trial = kernel.take_states(state)
+        trial["seat"], trial["die"], trial["throws"] = other, die, 1
+        trial["face"] = die if rules.die == "popomatic" else 0
+        legal = np.empty(1, np.int64)
+        kernel.legal_batch(trial, rules.array, legal)
+        before = (state["pieces"][0][seat] == progress).sum()
+        for action in bits(legal[0]):
+            after = outcome(trial, rules, action, (6, 1))
+            if (after["pieces"][0][seat] == progress).sum() < before:
+                faces.add(die)
+    return faces
+
+
+def slow_hit(state: np.ndarray, rules: Rules, seat: int, progress: int) -> float:
+    """The chance of a hit, by the sentences of ``chance_to_hit``: sets, fractions, no bits."""
+    ring, leave = rules.board.ring, rules.board.leave
+    shielded = rules.protected_start and progress == 0
+    if not 0 <= progress <= leave or shielded:
+        return 0.0
+    chances = []
+    for other in enemies(state, rules, seat):
+        t = (progress + rules.board.starts[seat] - rules.board.starts[other]) % ring
+        if t > leave:
+            continue
+        pieces = [int(p) for p in state["pieces"][0][other][: rules.pieces]]
+        direct = striking_faces(state, rules, seat, progress, other)
+        again = {t - p for p in pieces if p >= 0 and 1 <= t - p <= 6}
+        again |= {t - 6 - p for p in pieces if p >= 0 and 1 <= t - 6 - p <= 6}
+        again |= {t} if -1 in pieces and 1 <= t <= 6 else set()
+        home = rules.board.home if rules.home else 99
+        empty = all(not 0 <= p < home for p in pieces)
+        six = 1 - (5 / 6) ** (rules.empty_throws if empty else 1)
+        chance = len(direct - {6}) / 6 + (six if 6 in direct else six * len(again) / 6)
+        if rules.battles:
+            chance *= 1 - repelled(state, rules, seat, progress, other)
+        chances.append(chance)
+    return either(*chances)
+
+
+def repelled(state: np.ndarray, rules: Rules, seat: int, progress: int, other: int) -> float:
+    """The chance that a defender wins the battle for the field it stands on (R18-R20)."""
+    starts, ring = rules.board.starts, rules.board.ring
+    field = (starts[seat] + progress) % ring
+    margin = 2
+    for who, sign in ((other, 1), (seat, -1)):
+        sector = (starts[(who + 1) % 4] - starts[who]) % ring
+        margin += sign * ((field - starts[who]) % ring < sector)
+    chance = 0.0
+    for attack in range(1, 7):
+        shown = int(state["face"][0]) if rules.die == "popomatic" else 0
+        for defence in range(1, 7):
+            if attack + margin < defence:
+                chance += kernel.face_probability(
+                    rules.array, shown, attack
+                ) * kernel.face_probability(rules.array, attack if shown else 0, defence)
+    return chance
+
+
+def enemies(state: np.ndarray, rules: Rules, seat: int) -> list[int]:
+    return [
+        other
+        for other in rules.seats
+        if other != seat and not (rules.two_colours and (other - seat) % 4 == 2)
+        if not state["places"][0][other] and not state["out"][0][other]
+    ]
+
+
+def slow_behind(state: np.ndarray, rules: Rules, seat: int, progress: int) -> tuple[int, int]:
+    """Enemy pieces 1 to 6 and 7 to 12 fields behind on the ring."""
+    ring, leave, starts = rules.board.ring, rules.board.leave, rules.board.starts
+    if not 0 <= progress <= leave:
+        return 0, 0
+    gaps = [
+        (starts[seat] + progress - starts[other] - int(p)) % ring
+        for other in enemies(state, rules, seat)
+        for p in state["pieces"][0][other]
+        if 0 <= p <= leave
+    ]
+    return sum(1 <= g <= 6 for g in gaps), sum(7 <= g <= 12 for g in gaps)
+
+
+def slow_targets(
+    state: np.ndarray, rules: Rules, seat: int, progress: int
+) -> tuple[int, float, set[tuple[int, int]]]:
+    """What a unit of ``seat`` could hit in one throw: every face tried in the kernel."""
+    prey, fields = set(), 0.0
+    if not 0 <= progress <= rules.board.leave:
+        return 0, 0.0, prey
+    for die in range(1, 7):
+        trial = kernel.take_states(state)
+        trial["seat"], trial["die"], trial["throws"] = seat, die, 1
+        after = outcome(trial, rules, 1 + progress, (6, 1))
+        for other in enemies(state, rules, seat):
+            gone = [
+                int(p)
+                for p, q in zip(state["pieces"][0][other], after["pieces"][0][other], strict=True)
+                if p >= 0 > q
+            ]
+            if gone:
+                prey.add((other, gone[0]))
+                chance = 1.0
+                if rules.battles:
+                    chance -= repelled(state, rules, other, gone[0], seat)
+                fields += chance * sum(p + 1 for p in gone) / 6
+    return len(prey), fields, prey
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_what_looks_further_against_slow_models(name: str) -> None:
+    rules = find_rules(name)
+    states, legal = decisions(rules, 160, seed=8)
+    columns = {key: FEATURES.index(key) for key in FEATURES}
+    seen = dict.fromkeys(FEATURES, 0)
+    for i in range(len(states)):
+        state = states[i : i + 1]
+        seat, die = int(state["seat"][0]), int(state["die"][0])
+        for action in bits(legal[i]):
+            if action == rules.board.pass_action:
+                continue
+            out = np.empty((1, len(FEATURES)))
+            f.features_batch(state, rules.array, np.array([action], np.int16), out)
+            value = {key: out[0, k] for key, k in columns.items()}
+            for key in FEATURES:
+                seen[key] += value[key] != 0
+            size = int((state["pieces"][0][seat] == action - 1).sum())
+            compare_stand(value, "before", state, rules, seat, action - 1, size)
+            after = outcome(state, rules, action, (6, 1))  # a battle, if any, is won
+            target = 0 if action == 0 else action - 1 + die
+            lost = any(
+                who == seat and kind != kernel.ARRIVED for kind, who, _, _ in events_of(after)
+            )
+            if after["status"][0] != kernel.RUNNING or lost:
+                continue
+            taken = [who for kind, who, _, _ in events_of(after) if kind != kernel.ARRIVED]
+            if not (taken and rules.empty_throws > 1):  # its throws may be three then
+                after["face"] = state["face"]  # the chances are those by the dome as it is
+                size = int((after["pieces"][0][seat] == target).sum())
+                compare_stand(value, "after", after, rules, seat, target, size)
+            if taken:
+                compare_capture(value, state, rules, seat, action, target, taken[0])
+            else:
+                assert value["freed"] == value["relief"] == value["leader"] == 0
+    assert min(seen[k] for k in ("risk_before", "risk_after", "risk_again", "freed")) > 0
+    assert min(seen[k] for k in ("prey_before", "threats_after", "trail_after", "leader")) > 0
+
+
+def compare_stand(
+    value: dict[str, float],
+    when: str,
+    state: np.ndarray,
+    rules: Rules,
+    seat: int,
+    progress: int,
+    size: int,
+) -> None:
+    """Compare what the features say of a unit that stands somewhere with the slow models."""
+    hit = slow_hit(state, rules, seat, progress)
+    assert value[f"hit_{when}"] == pytest.approx(hit)
+    assert value[f"risk_{when}"] == pytest.approx(hit * size * (progress + 1))
+    near, far = slow_behind(state, rules, seat, progress)
+    assert (value[f"behind_{when}"], value[f"trail_{when}"]) == (near, far)
+    units, fields, _ = slow_targets(state, rules, seat, progress)
+    assert value[f"threats_{when}"] == units
+    assert value[f"prey_{when}"] == pytest.approx(fields)
+
+
+def compare_capture(
+    value: dict[str, float],
+    state: np.ndarray,
+    rules: Rules,
+    seat: int,
+    action: int,
+    target: int,
+    victim: int,
+) -> None:
+    """Compare what the features say of a capture with the slow models."""
+    ring, starts = rules.board.ring, rules.board.starts
+    q = (target + starts[seat] - starts[victim]) % ring
+    chance = 1.0 - (repelled(state, rules, victim, q, seat) if rules.battles else 0.0)
+    mine = [int(p) for p in state["pieces"][0][seat]]
+    _, _, prey = slow_targets(state, rules, victim, q)
+    freed = [p for p in mine if (seat, p) in prey and p != action - 1]
+    assert value["freed"] == pytest.approx(chance * len(freed))
+    assert value["relief"] == pytest.approx(chance * sum(p + 1 for p in freed) / 6)
+    made = {who: int(state["pieces"][0][who].sum()) for who in enemies(state, rules, seat)}
+    assert value["leader"] == pytest.approx(chance * (made[victim] == max(made.values())))
 
 
 def test_values_stay_in_the_documented_ranges() -> None:
