@@ -33,6 +33,7 @@ from kimble_env.kernel import (
     draw,
     freed_by_capture,
     is_enemy_start,
+    lead_share,
     leads_enemies,
     legal_actions,
     lowest_bit,
@@ -187,6 +188,21 @@ FEATURE_TABLE: dict[str, Feature] = {
         "yes = 1", 0, 1, "the unit leaves its own start, and own pieces wait to enter"
     ),
     "pass_six": Feature("yes = 1", 0, 1, "a 6 is passed"),
+    "enter_alone": Feature("yes = 1", 0, 1, "a piece enters, and no own piece is on the track"),
+    "ambush_before": Feature(
+        "pieces", 0, 12, "enemy pieces in home base whose start lies 1 to 6 fields behind the unit"
+    ),
+    "ambush_after": Feature("pieces", 0, 12, "the same where it lands; 0 off the track, if lost"),
+    "risk_lead": Feature(
+        "fields",
+        -4 * _LONGEST - 4,
+        4 * _LONGEST + 4,
+        "risk_after less risk_before, times the lead: fields made by all own pieces less those of "
+        "the enemy that has come furthest, as a share of the fields of a whole game",
+    ),
+    "prey_lead": Feature(
+        "fields", -2 * _LONGEST - 2, 2 * _LONGEST + 2, "prey_after less prey_before, times the lead"
+    ),
 }
 """Every feature of a move, in the order of the vectors. Values are those of the seat to act.
 
@@ -241,6 +257,11 @@ F_PROTECTED = FEATURES.index("protected")
 F_ENEMY_START = FEATURES.index("enemy_start")
 F_UNBLOCK = FEATURES.index("unblock")
 F_PASS_SIX = FEATURES.index("pass_six")
+F_ENTER_ALONE = FEATURES.index("enter_alone")
+F_AMBUSH_BEFORE = FEATURES.index("ambush_before")
+F_AMBUSH_AFTER = FEATURES.index("ambush_after")
+F_RISK_LEAD = FEATURES.index("risk_lead")
+F_PREY_LEAD = FEATURES.index("prey_lead")
 
 # What a vector needs, as bits above the two of its kind, see ``weights_plan``.
 NEEDS_CONTACT, NEEDS_FINISH, NEEDS_START, NEEDS_STRETCH = 1 << 2, 1 << 3, 1 << 4, 1 << 5
@@ -284,6 +305,10 @@ _NEEDS = {
     "protected": NEEDS_CONTACT,
     "enemy_start": NEEDS_CONTACT | NEEDS_START,
     "unblock": NEEDS_START,
+    "ambush_before": NEEDS_BEHIND_BEFORE,
+    "ambush_after": NEEDS_CONTACT | NEEDS_BEHIND_AFTER,
+    "risk_lead": NEEDS_CONTACT | NEEDS_HIT_BEFORE | NEEDS_HIT_AFTER,
+    "prey_lead": NEEDS_CONTACT | NEEDS_THREATS_BEFORE | NEEDS_THREATS_AFTER,
 }
 NEEDS: tuple[int, ...] = tuple(_NEEDS.get(name, 0) for name in FEATURES)
 """Per feature the bits of what must be found out for it; 0: it costs next to nothing."""
@@ -364,13 +389,19 @@ def _score_before(s, r, w, plan, source, size):
         total += units * (w[F_BEFORE] + w[F_STAKE_BEFORE] * size * (source + 1))
     if plan & NEEDS_HIT_BEFORE != 0:
         hit = chance_of_hit(s, r, seat, source)
-        total += hit * (w[F_HIT_BEFORE] + w[F_RISK_BEFORE] * size * (source + 1))
+        cost = w[F_RISK_BEFORE]
+        if w[F_RISK_LEAD] != 0.0:
+            cost -= w[F_RISK_LEAD] * lead_share(s, r, seat)
+        total += hit * (w[F_HIT_BEFORE] + cost * size * (source + 1))
     if plan & NEEDS_THREATS_BEFORE != 0:
         targets, fields = targets_ahead(s, r, seat, source)
         total += w[F_THREATS_BEFORE] * targets + w[F_PREY_BEFORE] * fields
+        if w[F_PREY_LEAD] != 0.0:
+            total -= w[F_PREY_LEAD] * fields * lead_share(s, r, seat)
     if plan & NEEDS_BEHIND_BEFORE != 0:
-        near, far = pieces_behind(s, r, seat, source)
+        near, far, waiting = pieces_behind(s, r, seat, source)
         total += w[F_BEHIND_BEFORE] * near + w[F_TRAIL_BEFORE] * far
+        total += w[F_AMBUSH_BEFORE] * waiting
     if w[F_GATE_BEFORE] != 0.0:
         total += w[F_GATE_BEFORE] * stretch_faces(s, r, seat, source) / 6.0
     return total
@@ -392,13 +423,18 @@ def _score_after(s, r, w, plan, source, target, size):
     if plan & NEEDS_HIT_AFTER != 0:
         hit = chance_of_hit(s, r, seat, target)
         cost = w[F_RISK_AFTER] + (w[F_RISK_AGAIN] if s["die"] == 6 else 0.0)
+        if w[F_RISK_LEAD] != 0.0:
+            cost += w[F_RISK_LEAD] * lead_share(s, r, seat)
         total += hit * (w[F_HIT_AFTER] + cost * size * (target + 1))
     if plan & NEEDS_THREATS_AFTER != 0:
         targets, fields = targets_ahead(s, r, seat, target)
         total += w[F_THREATS_AFTER] * targets + w[F_PREY_AFTER] * fields
+        if w[F_PREY_LEAD] != 0.0:
+            total += w[F_PREY_LEAD] * fields * lead_share(s, r, seat)
     if plan & NEEDS_BEHIND_AFTER != 0:
-        near, far = pieces_behind(s, r, seat, target)
+        near, far, waiting = pieces_behind(s, r, seat, target)
         total += w[F_BEHIND_AFTER] * near + w[F_TRAIL_AFTER] * far
+        total += w[F_AMBUSH_AFTER] * waiting
     if w[F_GATE_AFTER] != 0.0:
         total += w[F_GATE_AFTER] * stretch_faces(s, r, seat, target) / 6.0
     return total
@@ -422,6 +458,15 @@ _AFTER = (
 )
 
 
+@inlined
+def on_track(s, r, seat):
+    """Tell whether a piece of a seat is on the track."""
+    found = False
+    for k in range(4):
+        found |= s["pieces"][seat, k] >= 0 and s["pieces"][seat, k] <= r[R_LEAVE]
+    return found
+
+
 @njit
 def move_score(s, r, action, w, plan):
     """Return weights times features of an action.
@@ -443,6 +488,8 @@ def move_score(s, r, action, w, plan):
     total = w[F_PROGRESS] * source + w[F_PIPS] * (size * (target - source)) + w[F_SIZE] * size
     if entering:
         total += w[F_ENTER]
+        if w[F_ENTER_ALONE] != 0.0 and not on_track(s, r, seat):
+            total += w[F_ENTER_ALONE]
     elif source == 0:
         total += w[F_LEAVE_START]
         if w[F_UNBLOCK] != 0.0 and unit_size(s, r, seat, -1) > 4 - r[R_PIECES]:

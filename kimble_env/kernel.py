@@ -575,11 +575,12 @@ def chance_of_hit(s, r, seat, progress):
 def pieces_behind(s, r, seat, progress):
     """Return how many enemy pieces stand 1 to 6, and how many 7 to 12, fields behind on the ring.
 
-    Plain distances: whether such a piece can reach the field (R7) does not matter.
+    Plain distances: whether such a piece can reach the field (R7) does not matter. The third number
+    is that of pieces in home base whose start lies 1 to 6 fields behind.
     """
-    near, far = 0, 0
+    near, far, waiting = 0, 0, 0
     if progress < 0 or progress > r[R_LEAVE]:
-        return near, far
+        return near, far, waiting
     for step in range(1, 4):
         other = (seat + step) & 3
         if not is_enemy(s, r, seat, other):
@@ -591,7 +592,9 @@ def pieces_behind(s, r, seat, progress):
                 gap = t - p if p < t else t - p + r[R_RING]
                 near += gap <= 6
                 far += gap > 6 and gap <= 12
-    return near, far
+            elif p < 0:
+                waiting += t >= 1 and t <= 6
+    return near, far, waiting
 
 
 @njit
@@ -672,6 +675,20 @@ def leads_enemies(s, r, seat, other):
         if is_enemy(s, r, seat, third) and fields_made(s, r, third) > fields_made(s, r, other):
             return False
     return True
+
+
+@njit
+def lead_share(s, r, seat):
+    """Return how far a seat is ahead of the enemy that has come furthest, -1..1.
+
+    In ``fields_made``, as a share of those that a seat makes in a whole game.
+    """
+    best = 0
+    for step in range(1, 4):
+        other = (seat + step) & 3
+        if is_enemy(s, r, seat, other):
+            best = max(best, fields_made(s, r, other))
+    return (fields_made(s, r, seat) - best) / (r[R_PIECES] * (r[R_GOAL] + 1.0))
 
 
 @inlined

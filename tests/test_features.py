@@ -360,8 +360,29 @@ def test_worked_positions_of_what_looks_further(
     position: str, move: str, expected: dict[str, float]
 ) -> None:
     values = features_of(position, move)
-    wanted = {k: v for k, v in expected.items() if v}
-    assert {k: v for k, v in values.items() if k not in BASIC} == pytest.approx(wanted)
+    first, last = FEATURES.index("hit_before"), FEATURES.index("pass_six")
+    shown = {k: v for k, v in values.items() if k in FEATURES[first : last + 1]}
+    assert shown == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("position", "move", "expected"),
+    [
+        ("kimble R28/Y- R 6 1", "enter", {"enter_alone": 1}),
+        ("kimble R3/Y- R 6 1", "enter", {"enter_alone": 0}),
+        # blue's start (g 7) with two pieces waiting lies 2 behind red's 9, yellow's (g 14) 1 behind
+        # its 15, blue's 8 behind
+        ("kimble R9/B3,20/Y- R 6 1", "9-15", {"ambush_before": 2, "ambush_after": 4}),
+        # red has made 11 + 4 * 0 fields, green 16 + 17: the lead is -22 of 4 * 32
+        ("kimble R10/G15,16 R 2 1", "10-12", {"risk_lead": -22 / 128 * 2 * 14 / 36}),
+        ("kimble R4/B1,5 R 3 1", "4-7", {"prey_lead": (5 - 8) / 128 * 6 / 6}),
+    ],
+)
+def test_worked_positions_of_lead_and_ambush(
+    position: str, move: str, expected: dict[str, float]
+) -> None:
+    values = features_of(position, move)
+    assert {key: values.get(key, 0) for key in expected} == pytest.approx(expected)
 
 
 def test_pieces_that_wait_threaten_only_the_start_they_enter_on() -> None:
@@ -567,18 +588,23 @@ def enemies(state: np.ndarray, rules: Rules, seat: int) -> list[int]:
     ]
 
 
-def slow_behind(state: np.ndarray, rules: Rules, seat: int, progress: int) -> tuple[int, int]:
-    """Enemy pieces 1 to 6 and 7 to 12 fields behind on the ring."""
+def slow_behind(state: np.ndarray, rules: Rules, seat: int, progress: int) -> tuple[int, ...]:
+    """Enemy pieces 1 to 6 and 7 to 12 fields behind on the ring, and starts with pieces waiting."""
     ring, leave, starts = rules.board.ring, rules.board.leave, rules.board.starts
     if not 0 <= progress <= leave:
-        return 0, 0
+        return 0, 0, 0
     gaps = [
         (starts[seat] + progress - starts[other] - int(p)) % ring
         for other in enemies(state, rules, seat)
         for p in state["pieces"][0][other]
         if 0 <= p <= leave
     ]
-    return sum(1 <= g <= 6 for g in gaps), sum(7 <= g <= 12 for g in gaps)
+    waiting = sum(
+        int((state["pieces"][0][other][: rules.pieces] < 0).sum())
+        for other in enemies(state, rules, seat)
+        if 1 <= (starts[seat] + progress - starts[other]) % ring <= 6
+    )
+    return sum(1 <= g <= 6 for g in gaps), sum(7 <= g <= 12 for g in gaps), waiting
 
 
 def slow_targets(
@@ -624,6 +650,7 @@ def test_what_looks_further_against_slow_models(name: str) -> None:
             value = {key: out[0, k] for key, k in columns.items()}
             for key in FEATURES:
                 seen[key] += value[key] != 0
+            compare_lead(value, state, rules, seat, action)
             size = int((state["pieces"][0][seat] == action - 1).sum())
             compare_stand(value, "before", state, rules, seat, action - 1, size)
             after = outcome(state, rules, action, (6, 1))  # a battle, if any, is won
@@ -642,8 +669,10 @@ def test_what_looks_further_against_slow_models(name: str) -> None:
                 compare_capture(value, state, rules, seat, action, target, taken[0])
             else:
                 assert value["freed"] == value["relief"] == value["leader"] == 0
-    assert min(seen[k] for k in ("risk_before", "risk_after", "risk_again", "freed")) > 0
-    assert min(seen[k] for k in ("prey_before", "threats_after", "trail_after", "leader")) > 0
+    wanted = ["risk_before", "risk_after", "prey_before", "threats_after", "trail_after"]
+    wanted += ["risk_lead", "prey_lead", "ambush_after"]
+    wanted += ["risk_again", "leader", "enter_alone", "freed"] if name == "kimble" else []
+    assert min(seen[key] for key in wanted) > 0, seen
 
 
 def compare_stand(
@@ -659,11 +688,27 @@ def compare_stand(
     hit = slow_hit(state, rules, seat, progress)
     assert value[f"hit_{when}"] == pytest.approx(hit)
     assert value[f"risk_{when}"] == pytest.approx(hit * size * (progress + 1))
-    near, far = slow_behind(state, rules, seat, progress)
-    assert (value[f"behind_{when}"], value[f"trail_{when}"]) == (near, far)
+    behind = tuple(value[f"{key}_{when}"] for key in ("behind", "trail", "ambush"))
+    taken = value["capture"] or value["battle_win"]  # who is taken waits only after the move
+    count = 2 if when == "after" and taken else 3
+    assert behind[:count] == slow_behind(state, rules, seat, progress)[:count]
     units, fields, _ = slow_targets(state, rules, seat, progress)
     assert value[f"threats_{when}"] == units
     assert value[f"prey_{when}"] == pytest.approx(fields)
+
+
+def compare_lead(
+    value: dict[str, float], state: np.ndarray, rules: Rules, seat: int, action: int
+) -> None:
+    made = (state["pieces"][0][:, : rules.pieces].astype(int) + 1).sum(axis=1)
+    lead = (made[seat] - max(made[enemies(state, rules, seat)])) / (
+        rules.pieces * (rules.last_progress + 1)
+    )
+    for key in ("risk", "prey"):
+        change = value[f"{key}_after"] - value[f"{key}_before"]
+        assert value[f"{key}_lead"] == pytest.approx(lead * change)
+    track = [p for p in state["pieces"][0][seat] if 0 <= p <= rules.board.leave]
+    assert value["enter_alone"] == (action == 0 and not track)
 
 
 def compare_capture(
