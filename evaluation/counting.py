@@ -12,10 +12,12 @@ from evaluation.compiling import njit
 from kimble_env.features import (
     FEATURE_COUNT,
     GENERAL,
+    PLAN_BITS,
+    PLAN_MASK,
     UNIFORM_BUT_PASS,
     decision_key,
     highest_scored,
-    weights_kind,
+    weights_plan,
     without_pass,
 )
 from kimble_env.kernel import (
@@ -56,9 +58,9 @@ def advance_counted(s, r, weights, asked, last, counts):
     Returns:
         0 if the game has ended or ``last`` throws have been resolved.
     """
-    kinds = 0  # two bits per seat
+    plans = 0
     for seat in range(4):
-        kinds |= weights_kind(weights[seat]) << (2 * seat)
+        plans |= weights_plan(weights[seat]) << (PLAN_BITS * seat)
     while s["status"] == RUNNING and s["plies"] < last:
         actions = throw(s, r, 0) if s["die"] == 0 else _legal_now(s, r)
         if actions & (actions - 1) == 0:
@@ -68,12 +70,13 @@ def advance_counted(s, r, weights, asked, last, counts):
         seat = acting(s)
         if (asked >> seat) & 1 != 0:
             return actions
-        kind = (kinds >> (2 * seat)) & 3
+        plan = (plans >> (PLAN_BITS * seat)) & PLAN_MASK
+        kind = plan & 3
         ties = actions
         if kind == UNIFORM_BUT_PASS:
             ties = without_pass(r, actions)
         elif kind == GENERAL:
-            ties = highest_scored(s, r, actions, weights[seat])
+            ties = highest_scored(s, r, actions, weights[seat], plan)
         action = lowest_bit(ties)
         if ties & (ties - 1) != 0:
             action = nth_bit(ties, below(decision_key(s), count_bits(ties)))

@@ -536,8 +536,9 @@ def move_features(s, r, action, weights, out):
 
 GENERAL, UNIFORM, UNIFORM_BUT_PASS = 0, 1, 2
 """Kinds of weight vectors: those that need no features are played without computing any."""
-_PLAN_BITS = 15
-_PLAN_MASK = (1 << _PLAN_BITS) - 1
+PLAN_BITS = 15
+PLAN_MASK = (1 << PLAN_BITS) - 1
+"""A plan, see ``weights_plan``, has so many bits: those of four seats fit into one int64."""
 
 
 @njit
@@ -637,14 +638,14 @@ def advance_weighted(s, r, weights, asked, last):
     plans = 0  # 15 bits per seat
     for seat in range(4):
         if (asked >> seat) & 1 == 0:
-            plans |= weights_plan(weights[seat]) << (_PLAN_BITS * seat)
+            plans |= weights_plan(weights[seat]) << (PLAN_BITS * seat)
     while s["status"] == RUNNING and s["plies"] < last:
         actions = throw(s, r, 0) if s["die"] == 0 else _legal_now(s, r)
         if actions & (actions - 1) != 0:
             seat = acting(s)
             if (asked >> seat) & 1 != 0:
                 return actions
-            plan = (plans >> (_PLAN_BITS * seat)) & _PLAN_MASK
+            plan = (plans >> (PLAN_BITS * seat)) & PLAN_MASK
             kind = plan & 3
             if kind == UNIFORM_BUT_PASS:
                 actions = without_pass(r, actions)
