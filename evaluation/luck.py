@@ -241,7 +241,7 @@ class LuckyTable(Table):
     ) -> None:
         seating = np.tile(self.seating, (len(states) // len(self.seating), 1))
         rows, r = self.rows[seating], self.rules.array
-        answers, legal = np.full(len(states), -1, np.int16), np.empty(len(states), np.int64)
+        answers, legal = np.full(len(states), -1), np.empty(len(states), np.int64)
         told = time.monotonic()
         while True:
             run_slices(

@@ -22,107 +22,100 @@ from kimble_env.kernel import (
     acting,
     battle_against,
     face_probability,
-    legal_actions,
+    legal_one,
     lowest_bit,
-    play,
-    throw,
+    play_one,
+    throw_one,
 )
 from kimble_env.rules import R_PASS
 
 _compiled = compiler("luck", __file__, Path(position_features.__file__))
+_DIE_BIT = 60  # throw_one: the legal actions, and from this bit on the die
+
+# Games are passed as arrays of length one here: the engine's functions for such arrays are compiled
+# already, its inlined ones would be compiled anew into every caller.
 
 
 @_compiled
-def _play_out_of_line(s, r, action, attack, defence):
-    """Play: one compiled copy for all callers here."""
-    play(s, r, action, attack, defence)
-
-
-@_compiled
-def _throw_out_of_line(s, r, die):
-    """Throw: one compiled copy for all callers here."""
-    return throw(s, r, die)
-
-
-@_compiled
-def action_value(s, r, action, value, child, work, one, out):
+def action_value(game, r, action, value, child, work, one, out):
     """Write the chances after an action, the mean over a battle's outcomes, to ``out`` float64 [4].
 
     Args:
-        s: a record with a die thrown.
+        game: STATE [1] with a die thrown.
         value: float64 [COUNT], the weights of the value.
         child, work, one: STATE [1], float64 [4, COUNT], float64 [4]: overwritten.
     """
-    out[:] = 0.0
-    for n in range(outcome_count(s, r, action)):
-        attack, defence, chance = nth_outcome(s, r, action, n)
+    for seat in range(4):
+        out[seat] = 0.0
+    for n in range(outcome_count(game[0], r, action)):
+        attack, defence, chance = nth_outcome(game[0], r, action, n)
         if chance > 0.0:
-            child[0] = s
-            _play_out_of_line(child[0], r, action, attack, defence)
+            child[0] = game[0]
+            play_one(child, r, action, attack, defence)
             linear_value(child[0], r, value, work, one)
             for seat in range(4):
                 out[seat] += chance * one[seat]
 
 
 @_compiled
-def best_value(s, r, actions, value, child, work, scratch, out):
+def best_value(game, r, actions, value, child, work, scratch, out):
     """Write the chances after the best of some actions for the seat to act to ``out`` float64 [4].
 
     Args:
         scratch: float64 [2, 4], overwritten.
     """
-    seat, highest, rest = acting(s), -1.0, actions
+    seat, highest, rest = acting(game[0]), -1.0, actions
     while rest != 0:
         action = lowest_bit(rest)
         rest &= rest - 1
-        action_value(s, r, action, value, child, work, scratch[0], scratch[1])
+        action_value(game, r, action, value, child, work, scratch[0], scratch[1])
         if scratch[1, seat] > highest:
             highest = scratch[1, seat]
-            out[:] = scratch[1]
+            for k in range(4):
+                out[k] = scratch[1, k]
 
 
 @_compiled
-def face_values(s, r, value, copies, work, scratch, faces):
-    """Write f for each face to ``faces`` float64 [6, 4]; s waits for a throw.
+def face_values(game, r, value, copies, work, scratch, faces):
+    """Write f for each face to ``faces`` float64 [6, 4]; the game STATE [1] waits for a throw.
 
     Args:
         copies: STATE [2], overwritten.
     """
+    thrown, child = copies[:1], copies[1:]
     for die in range(1, 7):
-        copies[0] = s
-        actions = _throw_out_of_line(copies[0], r, die)
+        thrown[0] = game[0]
+        actions = throw_one(thrown, r, die) & ((1 << _DIE_BIT) - 1)
         if actions == 0:
-            linear_value(copies[0], r, value, work, faces[die - 1])
+            linear_value(thrown[0], r, value, work, faces[die - 1])
         else:
-            best_value(
-                copies[0], r, actions, value, copies[1:], work, scratch, faces[die - 1]
-            )
+            best_value(thrown, r, actions, value, child, work, scratch, faces[die - 1])
 
 
 @_compiled
-def throw_counted(s, r, value, copies, work, scratch, faces, luck):
+def throw_counted(game, r, value, copies, work, scratch, faces, luck):
     """Throw, add the luck of the throw to ``luck`` float64 [4]; return the legal actions."""
-    face_values(s, r, value, copies, work, scratch, faces)
-    face = int(s["face"])
-    actions = _throw_out_of_line(s, r, 0)
-    thrown = int(s["last_die"]) - 1
+    face_values(game, r, value, copies, work, scratch, faces)
+    face = int(game[0]["face"])
+    answer = throw_one(game, r, 0)
+    thrown = (answer >> _DIE_BIT) - 1
     for seat in range(4):
         mean = 0.0
         for die in range(6):
             mean += face_probability(r, face, die + 1) * faces[die, seat]
         luck[seat] += faces[thrown, seat] - mean
-    return actions
+    return answer & ((1 << _DIE_BIT) - 1)
 
 
 @_compiled
-def play_counted(s, r, action, value, copies, work, scratch, luck):
+def play_counted(game, r, action, value, copies, work, scratch, luck):
     """Play; a battle draws its dice, and its luck is added to ``luck`` float64 [4]."""
-    if battle_against(s, r, action) < 0:
-        _play_out_of_line(s, r, action, 0, 0)
+    if battle_against(game[0], r, action) < 0:
+        play_one(game, r, action, 0, 0)
         return
-    action_value(s, r, action, value, copies, work, scratch[0], scratch[1])
-    _play_out_of_line(s, r, action, 0, 0)
-    linear_value(s, r, value, work, scratch[0])
+    action_value(game, r, action, value, copies[:1], work, scratch[0], scratch[1])
+    play_one(game, r, action, 0, 0)
+    linear_value(game[0], r, value, work, scratch[0])
     for seat in range(4):
         luck[seat] += scratch[0, seat] - scratch[1, seat]
 
@@ -143,7 +136,7 @@ def advance_lucky_batch(
         last: throws after which a game is left alone, forced ones included.
         value: float64 [COUNT], the weights of the value.
         copies: STATE [2], overwritten.
-        answers: int16 [B], what to play first in each game that waits, -1 for none.
+        answers: int64 [B], what to play first in each game that waits, -1 for none.
         luck: float64 [B, 4], added to.
         actions: int64 [B], the legal actions of the seat to act as bits; 0 where the game has ended
             or is left alone.
@@ -152,15 +145,15 @@ def advance_lucky_batch(
     work = np.empty((4, COUNT))
     scratch, faces = np.empty((2, 4)), np.empty((6, 4))
     for i in range(len(states)):
-        s = states[i]
+        game, s = states[i : i + 1], states[i]
         if answers[i] >= 0:
-            play_counted(s, r, int(answers[i]), value, copies, work, scratch, luck[i])
+            play_counted(game, r, answers[i], value, copies, work, scratch, luck[i])
         actions[i] = 0
         while s["status"] == RUNNING and s["plies"] < last:
             if s["die"] == 0:
-                legal = throw_counted(s, r, value, copies, work, scratch, faces, luck[i])
+                legal = throw_counted(game, r, value, copies, work, scratch, faces, luck[i])
             else:
-                legal = legal_actions(s, r, int(s["die"]))
+                legal = legal_one(game, r)
             if legal == 0:
                 continue
             action = lowest_bit(legal)
@@ -172,4 +165,4 @@ def advance_lucky_batch(
                 action = weighted_action(s, r, legal, agents_weights[row], decision_key(s))
                 counts[i, acting(s), CHOICES] += 1
                 counts[i, acting(s), PASSES] += action == r[R_PASS]
-            play_counted(s, r, action, value, copies, work, scratch, luck[i])
+            play_counted(game, r, action, value, copies, work, scratch, luck[i])
