@@ -4,15 +4,16 @@
 
     python -m evaluation.fit_value --rules kimble --players 4
 
-plays games of one heuristic in all seats, keeps positions before a throw, fits the weights of
-``agents/position_features.py`` by Newton's method to who won, and writes them with the command,
-seed, counts and held-out figures to ``agents/linear_values.json``.
+First a heuristic plays games in all seats, and the weights of ``agents/position_features.py`` are
+fitted by Newton's method to who won. Then, in ``--rounds`` rounds, the value plays games against
+itself, each time the move that it finds best, and the weights are fitted anew to these: not to the
+bare results but to the results less the luck of the throws still to come (``luck.py``), which have
+the same mean and far less noise. The file ``agents/linear_values.json`` tells the command, seed,
+counts and held-out figures.
 
-Play: in every game the first 0 to 60 throws (uniform) are random moves, so that positions are met
-that good play avoids; positions are kept after that only, so all values are those of the heuristic.
-Games are split 9 to 1 into those fitted and those held out. A second fit (``--rounds 2``) takes as
-target the result less the luck of the throws still to come by the first fit, which has the same
-mean and far less noise.
+In every game the first 0 to 60 throws (uniform) are random moves, so that positions are met that
+good play avoids; positions are kept after that only, so the values are those of the play that made
+them. One game in ten is held out; its figures are told for bare results.
 """
 
 from __future__ import annotations
@@ -22,13 +23,14 @@ import json
 import sys
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from agents.linear_value import FILE, LinearValue, entry_of
 from agents.position_features import COUNT, position_features_batch
+from evaluation.luck_kernel import advance_best_batch
 from kimble_env.features import play_weighted_batch
 from kimble_env.files import write_whole
 from kimble_env.kernel import (
@@ -45,7 +47,8 @@ from kimble_env.opponents import WeightAgent, make_agent
 from kimble_env.rules import Rules, find_rules
 
 RANDOM_PLIES = 60
-CAP = 5000
+CAP = 2000
+LATEST = 600  # throws after which no positions are kept: endless waiting would fill the sample
 RIDGE = 1.0  # of a weight of 1, in positions: keeps what is never seen at 0
 HELD_OUT = 10  # every tenth game
 _CHUNK = 20_000
@@ -54,15 +57,23 @@ States = npt.NDArray[np.void]
 Floats = npt.NDArray[np.float64]
 
 
-def play_positions(
-    rules: Rules, player: WeightAgent, games: int, gap: int, seed: int
-) -> tuple[States, Floats, npt.NDArray[np.int64]]:
-    """Play games and keep a position about every ``gap`` throws.
+class Sample(NamedTuple):
+    """Positions on the way of games.
 
-    Returns:
-        Positions STATE [N] before a throw, the results float64 [N, 4] (1 to the winner; 1/n to all
-        if cut off) and the number of the game that each comes from, int64 [N].
+    positions: STATE [N], before a throw. result: float64 [N, 4], 1 to the winner, 1/n to all if cut
+    off. target: the same less the luck still to come, where luck is counted. game: int64 [N].
     """
+
+    positions: States
+    result: Floats
+    target: Floats
+    game: npt.NDArray[np.int64]
+
+
+def play_sample(
+    rules: Rules, player: WeightAgent | LinearValue, games: int, gap: int, seed: int
+) -> Sample:
+    """Play games, by a heuristic or by a value, and keep a position every ``gap`` throws."""
     generator = np.random.default_rng(seed)
     states = empty_states(games)
     keys = np.empty(games, np.uint64)
@@ -76,33 +87,37 @@ def play_positions(
         part = take_states(states, rows)
         play_random_batch(part, rules.array, plies)
         put_states(states, rows, part)
-    kept, origin = _play_on(states, rules, player, generator.integers(gap, size=games), gap)
+    luck = np.zeros((games, 4))
+    kept, lucks, origin = [], [], []
+    alive = np.flatnonzero(states["status"] == RUNNING)
+    while len(alive):
+        early = alive[states["plies"][alive] <= LATEST]
+        kept.append(take_states(states, early))
+        lucks.append(luck[early])
+        origin.append(early)
+        part = take_states(states, alive)
+        luck[alive] += _play_on(part, rules, player, gap)
+        put_states(states, alive, part)
+        alive = alive[(states["status"][alive] == RUNNING) & (states["plies"][alive] < CAP)]
     result = np.where(plays != 0, 1.0 / rules.players, 0.0)
     won = states["status"] == WON
     result[won] = states["winner"][won, None] == np.arange(4)
-    return kept, result[origin], origin
+    game = np.concatenate(origin)
+    to_come = luck[game] - np.concatenate(lucks)
+    return Sample(np.concatenate(kept), result[game], result[game] - to_come, game)
 
 
-def _play_on(
-    states: States, rules: Rules, player: WeightAgent, phase: npt.NDArray[np.int64], gap: int
-) -> tuple[States, npt.NDArray[np.int64]]:
-    """Play all games to their end; return copies of positions on the way, and whose they are."""
-    weights = np.array(player.weights)[None, :].copy()
-    kept, origin = [], []
-    alive = np.flatnonzero(states["status"] == RUNNING)
-    first = True
-    while len(alive):
-        for steps in range(1, gap + 1) if first else (gap,):
-            rows = alive[phase[alive] + 1 == steps] if first else alive
-            part = take_states(states, rows)
-            seating = np.zeros((len(rows), 4), np.int8)
-            play_weighted_batch(part, rules.array, weights, seating, steps)
-            put_states(states, rows, part)
-        alive = alive[(states["status"][alive] == RUNNING) & (states["plies"][alive] < CAP)]
-        first = False
-        kept.append(take_states(states, alive))
-        origin.append(alive)
-    return np.concatenate(kept), np.concatenate(origin)
+def _play_on(states: States, rules: Rules, player: WeightAgent | LinearValue, gap: int) -> Floats:
+    """Play every game on for ``gap`` throws, in place; return the luck float64 [B, 4]."""
+    luck = np.zeros((len(states), 4))
+    if isinstance(player, LinearValue):
+        lasts = states["plies"].astype(np.int64) + gap
+        advance_best_batch(states, rules.array, player.vector, empty_states(2), lasts, luck)
+    else:
+        weights = np.array(player.weights)[None, :].copy()
+        seating = np.zeros((len(states), 4), np.int8)
+        play_weighted_batch(states, rules.array, weights, seating, gap)
+    return luck
 
 
 # ---------------------------------------------------------------------------------------- the fit
@@ -202,27 +217,19 @@ def held_out_figures(value: LinearValue, states: States, result: Floats) -> dict
     }
 
 
-def fit_rules(
-    rules: Rules, player: str, games: int, gap: int, seed: int, say: Any
+def fit_sample(
+    sample: Sample, rules: Rules, weights: Floats, say: Any
 ) -> tuple[LinearValue, dict[str, Any]]:
-    """Play, fit and test one value; return it and what is to be written of it."""
-    agent = make_agent(player, rules)
-    if not isinstance(agent, WeightAgent):
-        raise SystemExit(f"{player} is no weight vector")
-    states, result, origin = play_positions(rules, agent, games, gap, seed)
-    test = origin % HELD_OUT == 0
-    train_rows, test_rows = np.flatnonzero(~test), np.flatnonzero(test)
-    say(f"{rules} {rules.players}p: {len(states)} positions of {games} games")
-    train = take_states(states, train_rows)
-    weights = fit(train, result[train_rows], rules, np.zeros(COUNT), say)
+    """Fit one value to nine games in ten; return it and what the tenth says of it."""
+    test = sample.game % HELD_OUT == 0
+    rows, held_out = np.flatnonzero(~test), np.flatnonzero(test)
+    weights = fit(take_states(sample.positions, rows), sample.target[rows], rules, weights, say)
     value = LinearValue(f"linear:{rules.name}-{rules.players}p", rules, weights)
-    figures = held_out_figures(value, take_states(states, test_rows), result[test_rows])
-    notes = {
-        "rules": str(rules), "rules_hash": rules.hash, "players": rules.players,
-        "player": player, "games": games, "positions": len(train_rows),
-        "held_out_positions": len(test_rows), "seed": seed, "gap": gap, "held_out": figures,
-    }
-    return value, notes
+    tested = take_states(sample.positions, held_out)
+    figures = held_out_figures(value, tested, sample.result[held_out])
+    spread = (sample.target - value.value(sample.positions))[held_out].std(axis=0)
+    figures["target_spread"] = round(float(spread[list(rules.seats)].mean()), 4)
+    return value, {"positions": len(rows), "held_out_positions": len(held_out), **figures}
 
 
 def main() -> None:
@@ -230,30 +237,42 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--rules", default="kimble")
     parser.add_argument("--players", type=int, default=4)
-    parser.add_argument("--player", default="mixed", help="weight vector that plays all seats")
-    parser.add_argument("--games", type=int, default=20_000)
+    parser.add_argument("--player", default="mixed", help="weight vector that plays first")
+    parser.add_argument("--games", type=int, default=12_000, help="games of the heuristic")
+    parser.add_argument("--rounds", type=int, default=2, help="rounds of the value's own games")
+    parser.add_argument("--own", type=int, default=2000, help="games of each round")
     parser.add_argument("--gap", type=int, default=10, help="throws between positions kept")
     parser.add_argument("--seed", type=int, default=20261130)
     parser.add_argument("--out", type=Path, default=Path("agents") / FILE)
     options = parser.parse_args()
     rules = find_rules(options.rules).replace(players=options.players)
-    start = time.process_time()
-    value, notes = fit_rules(
-        rules, options.player, options.games, options.gap, options.seed,
-        lambda line: print(line, file=sys.stderr, flush=True),
-    )
-    notes["command"] = (
-        f"python -m evaluation.fit_value --rules {options.rules} --players {options.players} "
-        f"--player {options.player} --games {options.games} --gap {options.gap} "
-        f"--seed {options.seed}"
-    )
+    player: Any = make_agent(options.player, rules)
+    if not isinstance(player, WeightAgent):
+        raise SystemExit(f"{options.player} is no weight vector")
+    start, weights, rounds = time.process_time(), np.zeros(COUNT), []
+    for k in range(options.rounds + 1):
+        games, gap = (options.own, options.gap) if k else (options.games, 2 * options.gap)
+        sample = play_sample(rules, player, games, gap, options.seed + k)
+        value, figures = fit_sample(sample, rules, weights, _tell)
+        _tell(f"round {k}: { {n: f for n, f in figures.items() if n != 'calibration'} }")
+        rounds.append({"player": value.name if k else options.player, "games": games, **figures})
+        player, weights = value, value.vector
+    names = ("rules", "players", "player", "games", "rounds", "own", "gap", "seed")
+    command = " ".join(f"--{name} {getattr(options, name)}" for name in names)
+    notes = {
+        "rules": str(rules), "rules_hash": rules.hash, "players": rules.players,
+        "command": f"python -m evaluation.fit_value {command}", "rounds": rounds,
+    }  # fmt: skip
     table = json.loads(options.out.read_text("utf-8")) if options.out.exists() else {}
     table[value.name.removeprefix("linear:")] = entry_of(value, **notes)
-    write_whole(options.out, (json.dumps(dict(sorted(table.items())), indent=1) + "\n").encode())
-    for row in notes["held_out"]["calibration"]:
+    write_whole(options.out, json.dumps(dict(sorted(table.items())), indent=1) + "\n")
+    for row in rounds[-1]["calibration"]:
         print(row)
-    print({k: v for k, v in notes["held_out"].items() if k != "calibration"})
-    print(f"{time.process_time() - start:.0f} CPU-seconds")
+    print(f"{value!r}, {time.process_time() - start:.0f} CPU-seconds")
+
+
+def _tell(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

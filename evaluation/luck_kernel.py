@@ -63,39 +63,47 @@ def best_value(game, r, actions, value, child, work, scratch, out):
 
     Args:
         scratch: float64 [2, 4], overwritten.
+
+    Returns:
+        The best action, of equal ones the first by code.
     """
-    seat, highest, rest = acting(game[0]), -1.0, actions
+    seat, highest, rest, best = acting(game[0]), -1.0, actions, 0
     while rest != 0:
         action = lowest_bit(rest)
         rest &= rest - 1
         action_value(game, r, action, value, child, work, scratch[0], scratch[1])
         if scratch[1, seat] > highest:
-            highest = scratch[1, seat]
+            highest, best = scratch[1, seat], action
             for k in range(4):
                 out[k] = scratch[1, k]
+    return best
 
 
 @_compiled
-def face_values(game, r, value, copies, work, scratch, faces):
+def face_values(game, r, value, copies, work, scratch, faces, best):
     """Write f for each face to ``faces`` float64 [6, 4]; the game STATE [1] waits for a throw.
 
     Args:
         copies: STATE [2], overwritten.
+        best: int64 [6], the best action for each face, -1 where there is none.
     """
     thrown, child = copies[:1], copies[1:]
     for die in range(1, 7):
         thrown[0] = game[0]
         actions = throw_one(thrown, r, die) & ((1 << _DIE_BIT) - 1)
         if actions == 0:
+            best[die - 1] = -1
             linear_value(thrown[0], r, value, work, faces[die - 1])
         else:
-            best_value(thrown, r, actions, value, child, work, scratch, faces[die - 1])
+            best[die - 1] = best_value(
+                thrown, r, actions, value, child, work, scratch, faces[die - 1]
+            )
 
 
 @_compiled
-def throw_counted(game, r, value, copies, work, scratch, faces, luck):
+def throw_counted(game, r, value, copies, work, scratch, faces, best, luck):
     """Throw, add the luck of the throw to ``luck`` float64 [4]; return the legal actions."""
-    face_values(game, r, value, copies, work, scratch, faces)
+    face_values(game, r, value, copies, work, scratch, faces, best)
     face = int(game[0]["face"])
     answer = throw_one(game, r, 0)
     thrown = (answer >> _DIE_BIT) - 1
@@ -143,7 +151,7 @@ def advance_lucky_batch(
         counts: int32 [B, 4, 2], added to: choices and passes of each seat with weights.
     """
     work = np.empty((4, COUNT))
-    scratch, faces = np.empty((2, 4)), np.empty((6, 4))
+    scratch, faces, best = np.empty((2, 4)), np.empty((6, 4)), np.empty(6, np.int64)
     for i in range(len(states)):
         game, s = states[i : i + 1], states[i]
         if answers[i] >= 0:
@@ -151,7 +159,7 @@ def advance_lucky_batch(
         actions[i] = 0
         while s["status"] == RUNNING and s["plies"] < last:
             if s["die"] == 0:
-                legal = throw_counted(game, r, value, copies, work, scratch, faces, luck[i])
+                legal = throw_counted(game, r, value, copies, work, scratch, faces, best, luck[i])
             else:
                 legal = legal_one(game, r)
             if legal == 0:
@@ -166,3 +174,26 @@ def advance_lucky_batch(
                 counts[i, acting(s), CHOICES] += 1
                 counts[i, acting(s), PASSES] += action == r[R_PASS]
             play_counted(game, r, action, value, copies, work, scratch, luck[i])
+
+
+@_compiled
+def advance_best_batch(states, r, value, copies, lasts, luck):
+    """Play every game on by the best move of the value itself, in all seats, counting luck.
+
+    Args:
+        states: STATE [B], each before a throw; played on in place.
+        r: ``Rules.array``.
+        value: float64 [COUNT], the weights of the value.
+        copies: STATE [2], overwritten.
+        lasts: int64 [B], throws resolved after which each game is left alone.
+        luck: float64 [B, 4], added to.
+    """
+    work = np.empty((4, COUNT))
+    scratch, faces, best = np.empty((2, 4)), np.empty((6, 4)), np.empty(6, np.int64)
+    for i in range(len(states)):
+        game, s = states[i : i + 1], states[i]
+        while s["status"] == RUNNING and s["plies"] < lasts[i]:
+            throw_counted(game, r, value, copies, work, scratch, faces, best, luck[i])
+            action = best[int(s["last_die"]) - 1]
+            if action >= 0:
+                play_counted(game, r, action, value, copies, work, scratch, luck[i])
