@@ -7,6 +7,7 @@ rotations of one seed) and so keeps what they share.
 
 from __future__ import annotations
 
+import math
 from statistics import NormalDist
 
 import numpy as np
@@ -78,3 +79,37 @@ def block_bootstrap(
     tail = (1.0 - confidence) / 2.0
     low, high = np.quantile(means, (tail, 1.0 - tail))
     return float(low), float(high)
+
+
+def confidence_sequence(
+    mean: float, variance: float, count: int, confidence: float = 0.95, tuned_for: int = 1000
+) -> Interval:
+    """Return an interval for a mean that may be looked at after every observation.
+
+    All intervals of one growing sample hold *together* with this confidence, so one may stop
+    whenever one likes. It is the asymptotic confidence sequence of Waudby-Smith, Arbour, Sinha,
+    Kennedy and Ramdas (2021, theorem 2.2), a mixture over normal alternatives: about 1.5 times as
+    wide as an interval for a sample size fixed beforehand.
+
+    Args:
+        mean: of the observations so far.
+        variance: their estimated variance.
+        count: how many there are, at least 1.
+        confidence: probability that no interval ever misses the truth.
+        tuned_for: the sample size at which the sequence is narrowest; fixed beforehand.
+
+    Raises:
+        KimbleError: numbers out of range.
+    """
+    _check_confidence(confidence)
+    if count < 1 or variance < 0.0 or tuned_for < 1:
+        raise KimbleError(
+            f"a count of at least 1 and a variance of at least 0 are needed, got {count}, {variance}"
+        )
+    log_alpha = math.log(1.0 / (1.0 - confidence))
+    rho2 = (2.0 * log_alpha + math.log(2.0 * log_alpha + 1.0)) / tuned_for
+    spread = count * rho2 + 1.0
+    half = math.sqrt(
+        variance * 2.0 * spread / (count**2 * rho2) * (0.5 * math.log(spread) + log_alpha)
+    )
+    return mean - half, mean + half

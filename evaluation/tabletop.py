@@ -53,12 +53,15 @@ class Chunk(NamedTuple):
 
     places: int8 [blocks, seatings], the place at the table that won (0: the first player), -1 for
     a game cut off. plies: int32 [blocks, seatings], throws. tallies: int64 [agents, TALLIES].
+    seconds: CPU seconds. luck: float32 [blocks, seatings, agents], if it was measured.
     """
 
     first: int
     places: npt.NDArray[np.int8]
     plies: npt.NDArray[np.int32]
     tallies: npt.NDArray[np.int64]
+    seconds: float
+    luck: npt.NDArray[np.float32] | None = None
 
 
 def player_seats(rules: Rules) -> tuple[tuple[int, ...], ...]:
@@ -170,6 +173,7 @@ class Table:
             report: called now and then with the number of games that have ended, where agents are
                 asked.
         """
+        start = time.process_time()
         states = self.deal(seed, first, blocks)
         counts = np.zeros((len(states), SEATS, 2), np.int32)
         self.play(states, cap, threads, counts, report)
@@ -181,6 +185,7 @@ class Table:
             places.astype(np.int8).reshape(shape),
             states["plies"].reshape(shape),
             self._tally(states, counts),
+            time.process_time() - start,
         )
 
     def play(

@@ -24,7 +24,11 @@ _AHEAD = 2  # jobs per worker that are handed over before the results of others 
 
 
 class Job(NamedTuple):
-    """Blocks ``first`` and following of a line-up; ``recipe`` is of :func:`make_recipe`."""
+    """Blocks ``first`` and following of a line-up.
+
+    recipe: of :func:`make_recipe`. key: whatever the caller knows it by. adjust: spec of the value
+    function that luck is measured with.
+    """
 
     recipe: bytes
     seed: int
@@ -32,6 +36,7 @@ class Job(NamedTuple):
     blocks: int
     cap: int
     key: Any = None
+    adjust: str | None = None
 
 
 def check_workers(workers: int) -> int:
@@ -69,9 +74,14 @@ def _table(recipe: bytes) -> Table:
     return Table(rules, make_agents(agents, rules), seatings)
 
 
+def play_chunk(job: Job, table: Table, threads: int = 1) -> Chunk:
+    """Play a job at its table, in this process."""
+    return table.play_blocks(job.seed, job.first, job.blocks, job.cap, threads)
+
+
 def play_job(job: Job) -> Chunk:
-    """Play a job in this process."""
-    return _table(job.recipe).play_blocks(job.seed, job.first, job.blocks, job.cap)
+    """Play a job, which says all that is needed."""
+    return play_chunk(job, _table(job.recipe))
 
 
 def _watch_parent() -> None:
