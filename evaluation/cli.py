@@ -1,21 +1,33 @@
-"""What the command ``kimble evaluate`` does; ``kimble_app`` only reads its arguments."""
+"""What the commands evaluate, compare, tournament and plan do; ``kimble_app`` reads arguments.
+
+Each function may as well be called from Python: it prints what the command prints and returns what
+came out.
+"""
 
 from __future__ import annotations
 
+import json as writer
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
-from evaluation.match import DEFAULT_CAP, MatchResult, Progress, play_match
+from evaluation.compare import Comparison, print_comparison, write_comparison
+from evaluation.compare import compare as play_comparison
+from evaluation.match import DEFAULT_CAP, MatchResult, play_match
+from evaluation.planner import Need, measured_needs, needs_json, print_needs, typical_needs
+from evaluation.progress import clock, progress_bar
 from evaluation.table import print_table, write_json
+from evaluation.tournament import Tournament, make_settings, play_tournament
 from kimble_env.errors import KimbleError
 from kimble_env.rules import Rules, find_rules
 
+Spec = str | Callable[..., Any]
+
 
 def evaluate(
-    specs: Sequence[str | Callable[..., Any]],
+    specs: Sequence[Spec],
     rules: str | Rules = "kimble",
     players: int | None = None,
     games: int = 2000,
@@ -26,6 +38,7 @@ def evaluate(
     cap: int = DEFAULT_CAP,
     threads: int | None = None,
     workers: int = 1,
+    adjust: str | None = None,
     progress: bool | None = None,
 ) -> MatchResult:
     """Play a match, print its table (or JSON) to standard output, and return it.
@@ -42,26 +55,211 @@ def evaluate(
         cap: throws after which a game is cut off.
         threads: threads of compiled play; None for one per processor.
         workers: processes, for agents that are not weight vectors; the result stays the same.
+        adjust: count luck by this evaluator (``linear``) and tell the adjusted results too.
         progress: show a progress bar on standard error; None: if that is a terminal.
 
     Raises:
         KimbleError: anything given that cannot be, with the reason.
     """
-    found = find_rules(rules, pieces=pieces) if pieces is not None else find_rules(rules)
+    found = _rules_with(rules, pieces)
     lineup = _line_up(specs, _player_count(specs, rules, found, players))
     if found.players != len(lineup):
         found = found.replace(players=len(lineup))
     start = time.perf_counter()
-    with _progress_bar(sys.stderr.isatty() if progress is None else progress) as report:
+    with progress_bar(progress) as report:
         result = play_match(
-            lineup, found, games, seed, cap=cap, threads=threads, workers=workers, progress=report
-        )
+            lineup, found, games, seed, cap=cap, threads=threads, workers=workers, progress=report,
+            adjust=adjust,
+        )  # fmt: skip
     seconds = time.perf_counter() - start
     if json:
-        write_json(result, sys.stdout, seconds=round(seconds, 3))
+        write_json(result, sys.stdout, adjust=adjust, seconds=round(seconds, 3))
     else:
-        print_table(result)
+        print_table(result, adjust)
     return result
+
+
+def compare(
+    first: Spec,
+    second: Spec,
+    rules: str | Rules = "kimble",
+    players: int | None = None,
+    *,
+    pieces: int | None = None,
+    json: bool = False,
+    progress: bool | None = None,
+    **options: Any,
+) -> Comparison:
+    """Compare two agents, print the verdict, and return the comparison.
+
+    Args:
+        first: A.
+        second: B.
+        rules: rules or their text.
+        players: 2 to 4; those of the rules if left out.
+        pieces: short for the option ``pieces`` of the rules.
+        json: print one JSON object instead of the table.
+        progress: show a progress bar on standard error; None: if that is a terminal.
+        options: of ``evaluation.compare.compare``.
+
+    Raises:
+        KimbleError: anything given that cannot be, with the reason.
+    """
+    found_rules = _rules_with(rules, pieces)
+    with progress_bar(progress, "comparing") as report:
+        found = play_comparison(first, second, found_rules, players, progress=report, **options)
+    if json:
+        write_comparison(found, sys.stdout)
+    else:
+        print_comparison(found)
+    return found
+
+
+def tournament(
+    specs: Sequence[str],
+    rules: str | Rules = "kimble",
+    players: int | None = None,
+    games: int = 20_000,
+    *,
+    pieces: int | None = None,
+    record: str | Path | None = None,
+    report: str | Path | None = None,
+    csv: str | Path | None = None,
+    json: bool = False,
+    threads: int | None = None,
+    workers: int = 1,
+    progress: bool | None = None,
+    **options: Any,
+) -> Tournament:
+    """Play or resume a tournament, print its tables, and return it.
+
+    Args:
+        specs: two agents or more.
+        rules: rules or their text.
+        players: 2 to 4; those of the rules if left out.
+        games: of each pairing, at least.
+        pieces: short for the option ``pieces`` of the rules.
+        record: file that every finished chunk goes to; named by rules and players if left out.
+        report: write a page of HTML there.
+        csv: write the tables as CSV into this folder.
+        json: print one JSON object instead of the tables.
+        threads: threads of compiled play; None for one per processor.
+        workers: processes, for agents that are not weight vectors.
+        progress: show a progress bar on standard error; None: if that is a terminal.
+        options: of ``make_settings``: kinds, against, seed, cap, adjust.
+
+    Raises:
+        KimbleError: anything given that cannot be, with the reason.
+    """
+    from evaluation.report import print_report, summarise, write_csv
+
+    settings = make_settings(specs, _rules_with(rules, pieces), players, **options)
+    name = f"tournament-{settings.rules.name}-{settings.rules.players}p.jsonl"
+    place = Path(record) if record is not None else Path(name)
+    with progress_bar(progress) as bar:
+        played = play_tournament(
+            settings, place, games, threads=threads, workers=workers, progress=bar
+        )
+    summary = summarise(played)
+    if report is not None:
+        from evaluation.report_html import write_html
+
+        write_html(summary, report)
+    if csv is not None:
+        write_csv(summary, csv)
+    if json:
+        print(writer.dumps(summary, indent=1))
+    else:
+        print_report(summary, str(place))
+    return played
+
+
+def plan(
+    specs: Sequence[Spec] = (),
+    rules: str | Rules = "kimble",
+    players: int | None = None,
+    half_width: float = 0.005,
+    *,
+    pieces: int | None = None,
+    pilot: int = 2000,
+    seed: int = 1,
+    adjust: str | None = None,
+    json: bool = False,
+    progress: bool | None = None,
+) -> list[Need]:
+    """Tell how many games a half-width needs, for typical shares or as a pilot match measures it.
+
+    Args:
+        specs: the line-up as in ``evaluate``; nobody: typical shares, without playing.
+        rules: rules or their text.
+        players: 2 to 4.
+        half_width: of a 95 % interval, as a share: 0.005 is half a point.
+        pieces: short for the option ``pieces`` of the rules.
+        pilot: games of the pilot match.
+        seed: of its dice.
+        adjust: measure what luck adjustment by this evaluator saves.
+        json: print one JSON object instead of the table.
+        progress: show a progress bar on standard error; None: if that is a terminal.
+
+    Raises:
+        KimbleError: anything given that cannot be, with the reason.
+    """
+    found = _rules_with(rules, pieces)
+    wanted = f"±{100 * half_width:g} points (95 %)"
+    if not specs:
+        count = _player_count(["random"], rules, found, players)
+        needs = typical_needs(half_width, count)
+        caption = "Independent games. Name agents, and a pilot match measures what they need."
+        if json:
+            print(writer.dumps(needs_json(needs, half_width=half_width, players=count), indent=1))
+        else:
+            print_needs(needs, f"{wanted}, {count} players", caption)
+        return needs
+    lineup = _line_up(specs, _player_count(specs, rules, found, players))
+    if found.players != len(lineup):
+        found = found.replace(players=len(lineup))
+    with progress_bar(progress, "pilot") as bar:
+        play_match(lineup, found, len(lineup), seed)  # compiles, so that the speed is that of play
+        start = time.perf_counter()
+        result = play_match(lineup, found, pilot, seed, progress=bar)
+        speed = result.games / max(time.perf_counter() - start, 1e-9)
+    ratios = None
+    if adjust is not None:
+        with progress_bar(progress, "pilot, counting luck") as bar:
+            ratios = _variance_ratios(lineup, found, pilot, seed, adjust, bar)
+    needs = measured_needs(result, half_width, ratios)
+    caption = (
+        f"Measured in {result.games:,} games at {speed:,.0f} games/s (raw). design: variance over "
+        "seat blocks by that of independent games."
+    )
+    if json:
+        more = {
+            "half_width": half_width, "players": len(lineup), "rules": str(found),
+            "pilot_games": result.games, "games_per_second": speed, "adjust": adjust,
+        }  # fmt: skip
+        print(writer.dumps(needs_json(needs, **more), indent=1))
+    else:
+        title = f"{wanted}, {found}, {len(lineup)} players"
+        print_needs(needs, title, caption, lambda games: clock(games / speed))
+    return needs
+
+
+def _variance_ratios(
+    lineup: Sequence[Spec], rules: Rules, games: int, seed: int, adjust: str, progress: Any
+) -> list[float]:
+    """Return the variance of block scores, raw over adjusted, of each agent."""
+    result = play_match(lineup, rules, games, seed, adjust=adjust, progress=progress)
+    ratios = []
+    for k in range(len(result.agents)):
+        adjusted = result.scores[:, :, k] - result.luck[:, :, k]  # type: ignore[index]
+        raw = float(result.scores[:, :, k].mean(axis=1).var())
+        rest = float(adjusted.mean(axis=1).var())
+        ratios.append(raw / rest if raw > 0.0 and rest > 0.0 else 1.0)
+    return ratios
+
+
+def _rules_with(rules: str | Rules, pieces: int | None) -> Rules:
+    return find_rules(rules, pieces=pieces) if pieces is not None else find_rules(rules)
 
 
 def _player_count(
@@ -85,35 +283,3 @@ def _player_count(
 
 def _line_up(specs: Sequence[Any], players: int) -> list[Any]:
     return [*specs, *[specs[-1]] * (players - len(specs))]
-
-
-@contextmanager
-def _progress_bar(shown: bool) -> Iterator[Progress | None]:
-    """Yield what ``play_match`` reports to: a bar on standard error, with games/s and time left."""
-    if not shown:
-        yield None
-        return
-    try:
-        from rich.console import Console
-        from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
-        from rich.progress import Progress as Bar
-    except ImportError:
-        raise KimbleError("the progress bar needs rich: pip install 'kimble-rl[eval]'") from None
-    bar = Bar(
-        TextColumn("playing"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("{task.fields[speed]:,.0f} games/s"),
-        TimeRemainingColumn(),
-        console=Console(stderr=True),
-        transient=True,
-    )
-    start = time.perf_counter()
-    with bar:
-        task = bar.add_task("", total=None, speed=0.0)
-
-        def report(done: int, total: int) -> None:
-            speed = done / max(time.perf_counter() - start, 1e-9)
-            bar.update(task, completed=done, total=total, speed=speed)
-
-        yield report

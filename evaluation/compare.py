@@ -1,8 +1,8 @@
 """Is A better than B? Played until it is known, or until it is known that it hardly matters.
 
-A and B meet at mixed tables: every arrangement of the seats in which both sit (two of them with two
-players, 6 with three, 14 with four), all on the same dice. That is one block. Over a block both have
-the same number of places, so par is 50 % and the share of A minus 50 is its *lead* in points.
+A and B meet at mixed tables: every arrangement of the seats in which both sit (two of them with
+two players, 6 with three, 14 with four), all on the same dice. That is one block. Over a block both
+have the same number of places, so par is 50 % and the share of A minus 50 is its *lead* in points.
 
 The interval is a confidence sequence (``statistics.confidence_sequence``) over blocks: it may be
 looked at after every chunk, and the chance that a look *ever* says "better" of equal agents is at
@@ -11,7 +11,8 @@ most 5 %. The verdict comes from it alone:
 * "A is better" or "B is better": the interval excludes 50 %;
 * "not told apart": it does not. The interval says how large a difference may still be.
 
-Play stops at a verdict (unless ``full``), at the half-width asked for, or at the most games allowed.
+Play stops at a verdict (unless ``full``), at the half-width asked for, or at the most games
+allowed.
 """
 
 from __future__ import annotations
@@ -29,16 +30,23 @@ from evaluation.match import DEFAULT_CAP, Progress, check_numbers
 from evaluation.statistics import Interval, confidence_sequence
 from evaluation.tabletop import Chunk, Seating, Table, agent_names, make_agents
 from evaluation.tournament import choose_kinds, kind_counts, kind_seatings
-from evaluation.workers import Job, Workers, check_workers, make_recipe, play_chunk
+from evaluation.workers import (
+    Job,
+    Workers,
+    check_workers,
+    make_recipe,
+    make_table,
+    play_chunk,
+)
 from kimble_env import __version__
 from kimble_env.errors import KimbleError
+from kimble_env.opponents import Agent
 from kimble_env.rules import Rules, find_rules
 from kimble_env.threads import check_threads
 
 FORMAT = "kimble-compare-1"
 _LEAST_BLOCKS = 100  # before a verdict: the sequence rests on the central limit theorem
 _TUNED_FOR = 1000  # blocks
-_SELF_BLOCKS = 4  # of the parity test
 _FAR = 4.0  # standard errors beyond which a self-test fails
 
 
@@ -215,7 +223,7 @@ class _Series:
         self.made = make_agents(agents, rules)
         first, second = agent_names(self.made)
         self.names = (first, second)
-        self.table = Table(rules, self.made, self.seatings)
+        self.table = make_table(rules, self.made, self.seatings, adjust)
         self.chunks: list[Chunk] = []
 
     @property
@@ -227,28 +235,17 @@ class _Series:
         return sum(int((chunk.places < 0).sum()) for chunk in self.chunks)
 
     def parity_test(self) -> SelfTest:
-        """Play A against itself at the same tables: exactly par, as no seating changes anything."""
-        table = Table(self.rules, [self.made[0], self.made[0]], self.seatings)
-        chunk = table.play_blocks(self.seed, 0, _SELF_BLOCKS, self.cap)
-        share = float(_points(chunk.places, self.seatings).mean())
-        equal = bool((chunk.places == chunk.places[:, :1]).all())
-        text = f"{self.names[0]} against itself wins {100 * share:.2f} % of {chunk.places.size}"
-        if not equal:
-            text += (
-                "; its games differ from seating to seating: it draws random numbers of its own "
-                "instead of using its keys, so no result of it can be repeated"
-            )
-        near = abs(share - 0.5) < _FAR * 0.5 / chunk.places.size**0.5
-        return SelfTest("parity", abs(share - 0.5) < 1e-12 if equal else near, text)
+        """Play A against itself at the same tables."""
+        return parity_test(
+            self.rules, self.made[0], self.names[0], self.seatings, self.seed, self.cap
+        )
 
     def agreement_test(self) -> SelfTest:
         """Adjusted and raw means must agree: luck is 0 on average."""
         luck = self.scores() - self.scores(adjusted=True)
         error = float(luck.std(ddof=1)) / len(luck) ** 0.5 if len(luck) > 1 else float("inf")
         away = float(luck.mean())
-        text = (
-            f"raw minus adjusted is {100 * away:+.2f} points, standard error {100 * error:.2f}"
-        )
+        text = f"raw minus adjusted is {100 * away:+.2f} points, standard error {100 * error:.2f}"
         return SelfTest("adjusted and raw agree", abs(away) <= _FAR * error + 1e-12, text)
 
     def play(
@@ -276,14 +273,15 @@ class _Series:
 
     def _looks(self, most: int, threads: int, workers: int) -> Any:
         """Yield chunks in the order of their blocks; their sizes do not depend on the clock."""
-        asked = not self.table.compiled or self.adjust is not None
-        size = max(1, (256 if asked else 4096) // len(self.seatings))
+        asked = not self.table.compiled
+        slow = asked or self.adjust is not None
+        size = max(1, (256 if slow else 1024) // len(self.seatings))
         recipe = b""
         if asked and workers > 1:
-            recipe = make_recipe(self.rules, self.given, self.seatings)
+            recipe = make_recipe(self.rules, self.given, self.seatings, self.adjust)
             size = max(1, size // 4)
         jobs = [
-            Job(recipe, self.seed, first, min(size, most - first), self.cap, first, self.adjust)
+            Job(recipe, self.seed, first, min(size, most - first), self.cap, first)
             for first in range(0, most, size)
         ]
         if not recipe:
@@ -300,9 +298,7 @@ class _Series:
                     wanted += len(ready.places)
                     yield ready
 
-    def scores(
-        self, adjusted: bool = False, kind: int | None = None
-    ) -> npt.NDArray[np.float64]:
+    def scores(self, adjusted: bool = False, kind: int | None = None) -> npt.NDArray[np.float64]:
         """Return the share of each block that A won: float64 [blocks]."""
         chosen = slice(None) if kind is None else self.kind_of == kind
         parts = []
@@ -322,8 +318,30 @@ class _Series:
             scores = self.scores(adjusted, k)
             half = 1.96 * float(scores.std()) / len(scores) ** 0.5
             mean = float(scores.mean())
-            found[kind] = mean, kind_counts(kind)[0] / self.rules.players, (mean - half, mean + half)
+            found[kind] = (
+                mean,
+                kind_counts(kind)[0] / self.rules.players,
+                (mean - half, mean + half),
+            )
         return found
+
+
+def parity_test(
+    rules: Rules, agent: Agent, name: str, seatings: Seating, seed: int, cap: int, blocks: int = 4
+) -> SelfTest:
+    """Play an agent against itself: exactly par, as no seating changes who decides what."""
+    table = Table(rules, [agent, agent], seatings)
+    chunk = table.play_blocks(seed, 0, blocks, cap)
+    share = float(_points(chunk.places, seatings).mean())
+    equal = bool((chunk.places == chunk.places[:, :1]).all())
+    text = f"{name} against itself wins {100 * share:.2f} % of {chunk.places.size} games"
+    if equal:
+        return SelfTest("parity", abs(share - 0.5) < 1e-12, text)
+    text += (
+        "; its games differ from seating to seating: it draws random numbers of its own instead of "
+        "using its keys, so no result of it can be repeated"
+    )
+    return SelfTest("parity", abs(share - 0.5) < _FAR * 0.5 / blocks**0.5, text)
 
 
 def _points(places: npt.NDArray[np.int8], seatings: Seating) -> npt.NDArray[np.float64]:
@@ -399,7 +417,10 @@ def print_comparison(found: Comparison) -> None:
     low, high = found.interval
     grid.add_section()
     grid.add_row(
-        "all, any stopping", f"{100 * found.share:.2f}", "50", f"{100 * low:.2f} to {100 * high:.2f}"
+        "all, any stopping",
+        f"{100 * found.share:.2f}",
+        "50",
+        f"{100 * low:.2f} to {100 * high:.2f}",
     )
     console = Console()
     console.print(grid)

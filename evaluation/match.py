@@ -27,7 +27,14 @@ from evaluation.tabletop import (
     make_agents,
     player_seats,
 )
-from evaluation.workers import Job, Workers, check_workers, make_recipe
+from evaluation.workers import (
+    Job,
+    Workers,
+    check_workers,
+    make_recipe,
+    make_table,
+    play_chunk,
+)
 from kimble_env.board import SEAT_LETTERS, SEATS
 from kimble_env.errors import KimbleError
 from kimble_env.opponents import Agent
@@ -60,6 +67,7 @@ class MatchResult:
         cap: throws after which a game was cut off.
         places: int8 [blocks, R], the place at the table that won, -1 for a game cut off.
         tallies: int64 [agents, TALLIES], added up over all games; see ``tabletop.TALLIES``.
+        luck: float32 [blocks, R, agents], what each agent owes to the dice, if it was counted.
     """
 
     rules: Rules
@@ -71,6 +79,7 @@ class MatchResult:
     cap: int
     places: npt.NDArray[np.int8]
     tallies: npt.NDArray[np.int64]
+    luck: npt.NDArray[np.float32] | None = None
 
     @property
     def players(self) -> int:
@@ -165,6 +174,7 @@ def play_match(
     progress: Progress | None = None,
     seatings: npt.ArrayLike | None = None,
     first: int = 0,
+    adjust: str | None = None,
 ) -> MatchResult:
     """Play a line-up in all rotations of the seats and return the result.
 
@@ -182,6 +192,7 @@ def play_match(
         seatings: int [R, players], other seatings than the rotations: the agent (by its place in
             ``agents``) at each place; an agent may have several. See ``tabletop.arrangements``.
         first: number of the first block; blocks from 0 and from 100 are other dice.
+        adjust: count luck by this evaluator (``linear``; see ``luck.py``), for ``result.luck``.
 
     Raises:
         KimbleError: a number out of range, or the wrong number of agents for the rules.
@@ -191,29 +202,32 @@ def play_match(
     rules = seated_rules(rules, len(agents) if given is None else given.shape[1])
     check_numbers(games=(games, 1), seed=(seed, 0), cap=(cap, 1), first=(first, 0))
     check_workers(workers)
-    table = Table(rules, make_agents(agents, rules), given)
+    table = make_table(rules, make_agents(agents, rules), given, adjust)
     threads = check_threads(threads if threads is not None else os.cpu_count() or 1)
     blocks = blocks_for(int(games), len(table.rotations))
     size = blocks, len(table.rotations)
     places, plies = np.empty(size, np.int8), np.empty(size, np.int32)
     tallies = np.zeros((len(agents), len(TALLIES)), np.int64)
+    luck = None if adjust is None else np.empty((*size, len(agents)), np.float32)
     if table.compiled or workers == 1:
         chunks = _play_here(table, int(seed), first, blocks, int(cap), threads, progress)
     else:
-        recipe = make_recipe(rules, agents, table.rotations)
+        recipe = make_recipe(rules, agents, table.rotations, adjust)
         chunks = _play_in_workers(recipe, size, int(seed), first, int(cap), workers)
     done = 0
     for chunk in chunks:
         rows = slice(chunk.first - first, chunk.first - first + len(chunk.places))
         places[rows], plies[rows] = chunk.places, chunk.plies
         tallies += chunk.tallies
+        if luck is not None:
+            luck[rows] = chunk.luck
         done += chunk.places.size
         if progress is not None:
             progress(done, places.size)
     winners = np.where(places < 0, -1, table.rotations[np.arange(size[1]), places])
     return MatchResult(
         rules, agent_names(table.agents), winners.astype(np.int8), plies, table.rotations,
-        int(seed), int(cap), places, tallies,
+        int(seed), int(cap), places, tallies, luck,
     )  # fmt: skip
 
 
@@ -236,9 +250,8 @@ def _play_here(
             def report(ended: int, start: int = start) -> None:
                 progress(start * seatings + ended, blocks * seatings)
 
-        yield table.play_blocks(
-            seed, first + start, min(size, blocks - start), cap, threads, report
-        )
+        job = Job(b"", seed, first + start, min(size, blocks - start), cap)
+        yield play_chunk(job, table, threads, report)
 
 
 def _play_in_workers(

@@ -1,7 +1,7 @@
 """How many games does a figure need? Sample sizes for the win share of a match.
 
-A share p of n independent games has a 95 % half-width of 1.96 sqrt(p (1 - p) / n). Two things change
-it, and both can be measured in a short pilot match:
+A share p of n independent games has a 95 % half-width of 1.96 sqrt(p (1 - p) / n). Two things
+change it, and both can be measured in a short pilot match:
 
 * the *design effect*: games of one block share their dice, which may lower the variance (good
   luck of a seat goes to everybody) or raise it;
@@ -32,7 +32,7 @@ def games_needed(
     """Return how many games bring an interval down to a half-width.
 
     >>> games_needed(0.005, 0.25)  # half a point at par of four players
-    28812
+    28811
 
     Args:
         half_width: wanted, as a share: 0.005 is half a point.

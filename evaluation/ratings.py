@@ -112,13 +112,13 @@ def fit_strengths(
         KimbleError: choix is not installed.
     """
     try:
-        from choix.utils import log_transform, statdist
+        from choix.utils import exp_transform, log_transform, statdist
     except ImportError:
         raise KimbleError("ratings need choix: pip install 'kimble-rl[eval]'") from None
     logs = np.zeros(agents) if start is None else start
     first, second = pairs[:, 0], pairs[:, 1]
     for _ in range(_ITERATIONS):
-        strengths = np.exp(logs - logs.mean())
+        strengths = exp_transform(logs)
         total = seats[:, 0] * strengths[first] + seats[:, 1] * strengths[second]
         chain = np.full((agents, agents), _ALPHA)
         # From each loser to the winner, once per place that lost (choix.lsr_top1, by weight).
@@ -209,7 +209,9 @@ def running_ladder(tournament: Tournament, games: int = _RUNNING_GAMES) -> list[
     try:
         from openskill.models import PlackettLuce
     except ImportError:
-        raise KimbleError("the running ladder needs openskill: pip install 'kimble-rl[eval]'") from None
+        raise KimbleError(
+            "the running ladder needs openskill: pip install 'kimble-rl[eval]'"
+        ) from None
     model = PlackettLuce()
     skill = {k: model.rating() for k in range(len(tournament.agents))}
     seatings = tournament.settings.seatings

@@ -1,9 +1,10 @@
 """The record of a tournament: a file of JSON lines that only ever grows.
 
-The first line says what is played; it appears whole or not at all. Every further line is a finished
-chunk of blocks with a check sum, written in one go and forced to the disk. A program killed while it
-writes leaves a torn last line, which the next one cuts off: what it held is simply played again. A
-line that is damaged anywhere else, a block that stands twice, or a file of something else is refused.
+The first line says what is played; it appears whole or not at all. Every further line is a
+finished chunk of blocks with a check sum, written in one go and forced to the disk. A program
+killed while it writes leaves a torn last line, which the next one cuts off: what it held is simply
+played again. A line that is damaged anywhere else, a block that stands twice, or a file of
+something else is refused.
 """
 
 from __future__ import annotations

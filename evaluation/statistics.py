@@ -104,7 +104,7 @@ def confidence_sequence(
     _check_confidence(confidence)
     if count < 1 or variance < 0.0 or tuned_for < 1:
         raise KimbleError(
-            f"a count of at least 1 and a variance of at least 0 are needed, got {count}, {variance}"
+            f"count must be at least 1 and variance at least 0, got {count} and {variance}"
         )
     log_alpha = math.log(1.0 / (1.0 - confidence))
     rho2 = (2.0 * log_alpha + math.log(2.0 * log_alpha + 1.0)) / tuned_for

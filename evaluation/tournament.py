@@ -1,10 +1,10 @@
-"""A tournament: every agent against every other at mixed tables, recorded so that it can be resumed.
+"""A tournament: every agent against every other at mixed tables, with a record to resume from.
 
 A *pairing* is two agents. With two players they sit opposite each other; with three one plays two
 and two play one; with four it is one against three, two against two and three against one, in every
-arrangement of the seats (14 of them) on the same dice: that is one block. All pairings meet the same
-dice. Over a whole block both agents have the same number of places, so par is 50 %, and an agent's
-*points* are its share of those games in per cent.
+arrangement of the seats (14 of them) on the same dice: that is one block. All pairings meet the
+same dice. Over a whole block both agents have the same number of places, so par is 50 %, and an
+agent's *points* are its share of those games in per cent.
 
 The record (``record.py``) is a file of finished chunks. Whoever calls :func:`play_tournament` with
 the same file and the same settings goes on where it stopped, in whatever way it stopped.
@@ -16,8 +16,7 @@ import hashlib
 import itertools
 import os
 import platform
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -39,7 +38,14 @@ from evaluation.record import (
 )
 from evaluation.statistics import Interval, block_bootstrap
 from evaluation.tabletop import TALLIES, Chunk, Seating, Table, arrangements, make_agents
-from evaluation.workers import Job, Workers, check_workers, make_recipe, play_chunk
+from evaluation.workers import (
+    Job,
+    Workers,
+    check_workers,
+    make_recipe,
+    make_table,
+    play_chunk,
+)
 from kimble_env import __version__
 from kimble_env.errors import KimbleError
 from kimble_env.opponents import Agent, WeightAgent
@@ -117,7 +123,8 @@ class Settings:
         kinds: the kinds of tables.
         seed: of the dice.
         cap: throws after which a game is cut off.
-        adjust: name and hash of the value function that luck is measured with; None: it is not.
+        adjust: spec of the evaluator that luck is counted by; None: it is not.
+        adjust_hash: its hash.
     """
 
     rules: Rules
@@ -128,6 +135,7 @@ class Settings:
     seed: int
     cap: int
     adjust: str | None = None
+    adjust_hash: str | None = None
 
     @cached_property
     def seatings(self) -> Seating:
@@ -156,6 +164,7 @@ class Settings:
             "seed": self.seed,
             "cap": self.cap,
             "adjust": self.adjust,
+            "adjust_hash": self.adjust_hash,
         }
 
     def check_same(self, header: dict[str, Any], path: Path) -> None:
@@ -343,7 +352,7 @@ def make_settings(
         against: play only pairings in which one of these agents sits; all pairings if left out.
         seed: of the dice.
         cap: throws after which a game is cut off.
-        adjust: spec of the value function that luck is measured with.
+        adjust: spec of the evaluator that luck is counted by.
 
     Raises:
         KimbleError: whatever cannot be, with the reason.
@@ -352,7 +361,7 @@ def make_settings(
     if len(specs) < 2 or len(set(specs)) < len(specs):
         raise KimbleError(f"a tournament needs two different agents or more, got {list(specs)}")
     if not all(isinstance(spec, str) for spec in specs):
-        raise KimbleError("the agents of a tournament must be named by specs, so that it can resume")
+        raise KimbleError("name the agents of a tournament by specs, so that it can resume")
     missing = [spec for spec in against or () if spec not in specs]
     if missing:
         raise KimbleError(f"against must name agents of the tournament, not {', '.join(missing)}")
@@ -367,9 +376,7 @@ def make_settings(
     made = make_agents(specs, found)
     chosen = {specs.index(spec) for spec in against or specs}
     pairs = tuple(
-        pair
-        for pair in itertools.combinations(range(len(specs)), 2)
-        if chosen & set(pair)
+        pair for pair in itertools.combinations(range(len(specs)), 2) if chosen & set(pair)
     )
     return Settings(
         found,
@@ -380,7 +387,14 @@ def make_settings(
         int(seed),
         int(cap),
         adjust,
+        None if adjust is None else _evaluator_hash(adjust, found),
     )
+
+
+def _evaluator_hash(spec: str, rules: Rules) -> str:
+    from agents.evaluators import make_evaluator
+
+    return str(make_evaluator(spec, rules).hash)
 
 
 def play_tournament(
@@ -447,6 +461,7 @@ def read_tournament(path: str | os.PathLike[str]) -> Tournament:
             rules, tuple(header["agents"]), tuple(header["fingerprints"]),
             tuple((int(i), int(j)) for i, j in header["pairs"]), tuple(header["kinds"]),
             int(header["seed"]), int(header["cap"]), header["adjust"],
+            header["adjust_hash"],
         )  # fmt: skip
         same = rules.hash == header["rules_hash"]
     except (KeyError, TypeError, ValueError) as error:
@@ -540,12 +555,12 @@ class _Player:
     def table(self, pair: int) -> Table:
         """Return the table of a pairing."""
         agents = [self.made[k] for k in self.settings.pairs[pair]]
-        return Table(self.settings.rules, agents, self.settings.seatings)
+        return make_table(self.settings.rules, agents, self.settings.seatings, self.settings.adjust)
 
     def results(self) -> Iterator[Result]:
         """Yield every chunk that was missing, as it is finished."""
         tables = [self.table(pair) for pair in range(len(self.gaps))]
-        compiled = [table.compiled and self.settings.adjust is None for table in tables]
+        compiled = [table.compiled for table in tables]
         yield from self._play_here([k for k, c in enumerate(compiled) if c], tables)
         asked = [k for k, c in enumerate(compiled) if not c]
         if self.workers == 1:
@@ -578,16 +593,14 @@ class _Player:
                 self.settings.rules,
                 [self.settings.agents[k] for k in self.settings.pairs[pair]],
                 self.settings.seatings,
-            )
-            yield Job(
-                recipe, self.settings.seed, first, blocks, self.settings.cap, pair,
                 self.settings.adjust,
-            )  # fmt: skip
+            )
+            yield Job(recipe, self.settings.seed, first, blocks, self.settings.cap, pair)
 
     def _size(self, pair: int, compiled: bool) -> int:
         """Return how many blocks to play at once: a few seconds of work."""
         seatings = len(self.settings.kind_of)
-        start = 64.0 if compiled else 4.0
+        start = 64.0 if compiled and self.settings.adjust is None else 4.0
         wanted = self.speed.get(pair, start / _CHUNK_SECONDS) * _CHUNK_SECONDS
         return max(1, min(int(wanted), _LARGEST // seatings))
 

@@ -10,14 +10,17 @@ import multiprocessing
 import os
 import pickle
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from evaluation.tabletop import Chunk, Seating, Table, make_agents
 from kimble_env.errors import KimbleError
+from kimble_env.opponents import Agent
 from kimble_env.rules import Rules
 
 _AHEAD = 2  # jobs per worker that are handed over before the results of others are in
@@ -36,7 +39,6 @@ class Job(NamedTuple):
     blocks: int
     cap: int
     key: Any = None
-    adjust: str | None = None
 
 
 def check_workers(workers: int) -> int:
@@ -50,7 +52,9 @@ def check_workers(workers: int) -> int:
     return workers
 
 
-def make_recipe(rules: Rules, agents: Iterable[Any], seatings: Seating) -> bytes:
+def make_recipe(
+    rules: Rules, agents: Iterable[Any], seatings: Seating, adjust: str | None = None
+) -> bytes:
     """Return what a worker needs to set up a line-up.
 
     Raises:
@@ -65,18 +69,40 @@ def make_recipe(rules: Rules, agents: Iterable[Any], seatings: Seating) -> bytes
                 f"{agent!r} cannot be sent to worker processes ({error}); name it as file.py:name "
                 "or module:name, or play with workers=1"
             ) from None
-    return pickle.dumps((rules, agents, seatings))
+    return pickle.dumps((rules, agents, seatings, adjust))
+
+
+def make_table(
+    rules: Rules, agents: Sequence[Agent], seatings: Seating | None, adjust: str | None = None
+) -> Table:
+    """Return the table of a line-up; with ``adjust`` one that counts luck by that evaluator.
+
+    Raises:
+        KimbleError: an evaluator that is not known or does not fit, or rules whose luck cannot be
+            counted.
+    """
+    if adjust is None:
+        return Table(rules, agents, seatings)
+    from agents.evaluators import make_evaluator
+
+    from evaluation.luck import LuckyTable
+
+    if rules.members is not None:
+        raise KimbleError(f"luck can be counted without the option members only, got {rules}")
+    return LuckyTable(rules, agents, seatings, make_evaluator(adjust, rules))
 
 
 @lru_cache(maxsize=4)
 def _table(recipe: bytes) -> Table:
-    rules, agents, seatings = pickle.loads(recipe)
-    return Table(rules, make_agents(agents, rules), seatings)
+    rules, agents, seatings, adjust = pickle.loads(recipe)
+    return make_table(rules, make_agents(agents, rules), seatings, adjust)
 
 
-def play_chunk(job: Job, table: Table, threads: int = 1) -> Chunk:
-    """Play a job at its table, in this process."""
-    return table.play_blocks(job.seed, job.first, job.blocks, job.cap, threads)
+def play_chunk(job: Job, table: Any, threads: int = 1, report: Any = None) -> Chunk:
+    """Play a job at its table, in this process; a table that counts luck adds it."""
+    chunk: Chunk = table.play_blocks(job.seed, job.first, job.blocks, job.cap, threads, report)
+    counted = getattr(table, "agents_luck", None)
+    return chunk if counted is None else chunk._replace(luck=counted().astype(np.float32))
 
 
 def play_job(job: Job) -> Chunk:

@@ -29,6 +29,10 @@ def evaluate(
     workers: Annotated[
         int, typer.Option(help="processes, for slow agents that are asked move by move")
     ] = 1,
+    adjust: Annotated[
+        str | None,
+        typer.Option(help="take the luck of the dice off the results too, by: linear"),
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="print one JSON object")] = False,
 ) -> None:
     """Play a match over all seat rotations on equal dice; print win shares with intervals.
@@ -48,4 +52,5 @@ def evaluate(
         cap=cap,
         threads=threads,
         workers=workers,
+        adjust=adjust,
     )  # prints its table
