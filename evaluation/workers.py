@@ -84,7 +84,6 @@ def make_table(
     if adjust is None:
         return Table(rules, agents, seatings)
     from agents.evaluators import make_evaluator
-
     from evaluation.luck import LuckyTable
 
     if rules.members is not None:

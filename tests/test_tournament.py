@@ -128,9 +128,7 @@ def test_every_torn_end_is_played_again(tmp_path: Path) -> None:
 
 def damaged(lines: list[bytes]) -> dict[str, bytes]:
     return {
-        "damaged in line 2": b"".join(
-            [lines[0], lines[1].replace(b"01", b"10", 1), *lines[2:]]
-        ),
+        "damaged in line 2": b"".join([lines[0], lines[1].replace(b"01", b"10", 1), *lines[2:]]),
         "damaged in line 3": b"".join([*lines[:2], b"\n", *lines[2:]]),
         "stands there twice": b"".join([*lines, lines[1]]),
         "not the record of a tournament": b'{"format":"else"}\n' + b"".join(lines[1:]),
