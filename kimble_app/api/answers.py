@@ -353,8 +353,7 @@ def answer_move_batch(
     texts = request.positions
     with about("seed"):
         seed = read_seed(request.seed)
-    if request.agent is not None:
-        access.limit_batch(request.agent, len(texts))
+    access.limit_batch(len(texts), request.agent)
     keys = np.empty(len(texts), np.uint64)
     kernel.game_keys(np.uint64(seed), 0, keys)
     moves: list[str] = [""] * len(texts)
@@ -409,6 +408,7 @@ def answer_moves_batch(
     Raises:
         ApiError: about the first position that is wrong.
     """
+    access.limit_batch(len(request.positions))
     legal: list[list[str]] = [[] for _ in request.positions]
     for first in range(0, len(request.positions), CHUNK):
         check_time(until)
@@ -434,6 +434,7 @@ def answer_play_batch(
     Raises:
         ApiError: about the first play that is wrong.
     """
+    access.limit_batch(len(request.plays), field="plays")
     plays = []
     for i, play in enumerate(request.plays):
         check_time(until)
@@ -454,6 +455,7 @@ def answer_evaluate_batch(
         ApiError: about the field, or the first position, that is wrong.
     """
     texts = request.positions
+    access.limit_batch(len(texts))
     win = np.zeros((len(texts), 4))
     evaluator: Any = None
     for first in range(0, len(texts), CHUNK):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StrictInt, StrictStr
+from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictInt, StrictStr
 
 MAX_POSITION = 600
 """Longest position text, in characters: one with every option and every piece named is shorter."""
@@ -373,3 +373,175 @@ class LayoutAnswer(Answer):
     ring: list[dict[str, float]]
     seats: list[dict[str, Any]]
     dome: dict[str, float]
+
+
+class HealthAnswer(Answer):
+    """Here, and ready."""
+
+    status: Literal["ok"]
+    version: str
+
+
+# ------------------------------------------------------------------------------------- games
+
+RequestId = Annotated[
+    StrictStr | None,
+    Field(
+        min_length=16,
+        max_length=100,
+        pattern=r"^[\x21-\x7e]+$",
+        description="a random text of your own that nobody can guess: a request repeated with it "
+        "is answered again and done once",
+    ),
+]
+_PLAIN = r"^[^\x00-\x1f\x7f]*$"
+Name = Annotated[StrictStr, Field(max_length=40, pattern=_PLAIN)]
+
+
+class BotRequest(Request):
+    """A bot on a chair."""
+
+    agent: Annotated[StrictStr, Field(min_length=1, max_length=MAX_SPEC, examples=["cautious"])]
+    level: Level = None
+    name: Name = ""
+
+
+class CreateRequest(Request):
+    """A new game."""
+
+    rules: Annotated[StrictStr, Field(max_length=600, examples=["norske"])] = "kimble"
+    players: Annotated[StrictInt | None, Field(ge=2, le=4)] = None
+    seats: Annotated[
+        StrictStr | None, Field(pattern=r"^[RBYG]{2,4}$", description="who plays, such as RBG")
+    ] = None
+    bots: Annotated[
+        dict[SeatLetter, BotRequest] | None, Field(description="chairs that bots take")
+    ] = None
+    request_id: RequestId = None
+
+
+class ChairInfo(Answer):
+    """Who sits on a chair."""
+
+    kind: Literal["open", "human", "bot"]
+    name: str
+    agent: str | None
+    level: int | None
+
+
+class GameView(Ruled):
+    """All that may be known of a game now. ``legal`` has the moves of a die that waits."""
+
+    game: str
+    status: Literal["open", "running", "over"]
+    last: int = Field(description="the number of the last event")
+    chairs: dict[SeatLetter, ChairInfo] = Field(
+        description="a chair for each player; with two_colours R plays R and Y, B plays B and G"
+    )
+    commitment: str = Field(description="SHA-256 of the secret of the dice")
+    secret: str | None = Field(description="that secret, once the game is over")
+    undo: list[SeatLetter] | None = Field(description="who agrees to the undo asked for; or null")
+    position: str | None
+    seat: SeatLetter | None
+    chair: SeatLetter | None = Field(description="whose turn it is")
+    die: Face | None
+    throws: int | None
+    legal: list[MoveText]
+    over: bool
+    result: GameResult | None
+
+
+class CreateAnswer(Answer):
+    """The game and its two secrets: one lets people in, the other only lets them watch."""
+
+    invite: str
+    watch: str
+    state: GameView
+
+
+class JoinRequest(Request):
+    """Take a chair, any that is free if ``seat`` is left out."""
+
+    seat: SeatLetter | None = None
+    name: Name = ""
+    nonce: Annotated[
+        StrictStr,
+        Field(max_length=100, pattern=_PLAIN, description="anything: it is mixed into the dice"),
+    ] = ""
+    request_id: RequestId = None
+
+
+class JoinAnswer(Answer):
+    """The chair and its secret."""
+
+    seat: SeatLetter
+    token: str
+    state: GameView
+
+
+class ActRequest(Request):
+    """What every action may say."""
+
+    request_id: RequestId = None
+    after: Annotated[
+        StrictInt | None,
+        Field(ge=0, description="refuse unless this is the last event: nothing is done twice"),
+    ] = None
+
+
+class ThrowRequest(ActRequest):
+    """Throw the die."""
+
+
+class GameMoveRequest(ActRequest):
+    """Play a move."""
+
+    move: MoveText
+
+
+class UndoRequest(ActRequest):
+    """Ask for undo or agree to it (true), or refuse it (false)."""
+
+    agree: StrictBool = True
+
+
+class GameEvent(BaseModel):
+    """Something that happened; more fields by kind, see docs/service.md."""
+
+    model_config = ConfigDict(extra="allow")
+    n: int
+    kind: Literal[
+        "created", "joined", "started", "throw", "move", "undo_asked", "undo_agreed",
+        "undo_refused", "undone", "over",
+    ]  # fmt: skip
+
+
+class ActAnswer(Answer):
+    """What it led to, moves of bots included, and how the game stands."""
+
+    events: list[GameEvent]
+    state: GameView
+
+
+class EventsAnswer(Answer):
+    """Events in order; ask again if ``last`` is beyond them."""
+
+    events: list[GameEvent]
+    last: int
+
+
+class DiceProof(Answer):
+    """What checks the dice."""
+
+    commitment: str
+    secret: str | None
+    nonces: dict[SeatLetter, str]
+
+
+class FairRecord(Answer):
+    """The record of a game, line by line, with what checks its dice."""
+
+    format: Literal["kimble-fair-game/1"]
+    game: str
+    record: list[str]
+    dice: DiceProof

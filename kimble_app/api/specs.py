@@ -22,6 +22,8 @@ from kimble_env.errors import KimbleError
 from kimble_env.opponents import Agent, known_specs, make_agent
 from kimble_env.rules import Rules
 
+SLOW_KINDS = ("search", "rollout", "rollouts")
+"""Kinds of agents that think for long: fewer positions at once, and a thread of their own."""
 _WORD = re.compile(r"[a-z][a-z0-9_]{0,39}")
 _MODEL = re.compile(r"[a-z0-9][a-z0-9-]{0,39}")
 _LEVEL = re.compile(r"(.*)@level=([0-9]{1,2})", re.DOTALL)
@@ -108,16 +110,17 @@ class Access:
                 self._made.popitem(last=False)
         return made
 
-    def limit_batch(self, spec: str, count: int) -> None:
+    def limit_batch(self, count: int, spec: str | None = None, field: str = "positions") -> None:
         """Refuse a batch that is too much work.
 
         Raises:
             ApiError: more positions than this agent may be asked about at once.
         """
-        most = self.search_batch if kind_of(spec) == "search" else self.batch
+        most = self.batch
+        if spec is not None and kind_of(spec) in SLOW_KINDS:
+            most = min(most, self.search_batch)
         if not self.trusted and count > most:
-            raise ApiError("too_large", f"at most {most} positions at once for {spec!r}",
-                           "positions")  # fmt: skip
+            raise ApiError("too_large", f"at most {most} of these at once", field)
 
 
 LOCAL = Access(trusted=True)

@@ -47,5 +47,7 @@ TABLE = (
     Row("solve", "solve:solve", "Solve the two-player game exactly.", LEARN),
     Row("engine", "engine:engine", "Answer JSON lines: moves for any language.", BUILD),
     Row("bench", "bench:bench", "Measure how fast this machine plays.", BUILD),
+    Row("serve", "serve:serve", "Moves and games over HTTP and WebSocket.", BUILD),
+    Row("check-dice", "serve:check_dice", "Check the dice of a game of the service.", BUILD),
 )
 """Every command, in the order of ``kimble --help``."""
