@@ -324,10 +324,10 @@ def parse_pieces(rules: Rules, text: str) -> tuple[int, ...]:
     Raises:
         NotationError, PositionError: naming every fault of the part.
     """
-    faults: list[str] = []
     seat = SEAT_LETTERS.find(text[:1]) if text else -1
     if seat < 0:
-        faults.append(f"pieces {text!r} must begin with one of {', '.join(SEAT_LETTERS)}")
+        raise NotationError(f"pieces {text!r} must begin with one of {', '.join(SEAT_LETTERS)}")
+    faults: list[str] = []
     units = _read_units(text, faults)
     if faults:
         raise NotationError("; ".join(faults))

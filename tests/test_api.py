@@ -30,7 +30,7 @@ RULES = [
     "kimble[two_colours=yes]",
     "kombat[max_turns=40]",
 ]
-PUBLIC = Access(depth=2)
+PUBLIC = Access(depth=3)
 
 
 def sample(rules: str, seed: int, waiting: bool = True) -> list[str]:
@@ -141,6 +141,34 @@ def test_win_chances_come_with_losses() -> None:
         assert row["score"] is None
 
 
+def test_levels_keep_the_scores_of_the_agent_inside() -> None:
+    position = "kimble R3,20,9/B0,5/Y1,13/G2,17 R 4 1"
+    for agent, name in (("cautious", "score"), ("search:depth=1", "win")):
+        full = answers.answer_move(schema.MoveRequest(position=position, agent=agent), PUBLIC)
+        request = schema.MoveRequest(position=position, agent=agent, level=2, seed=1)
+        weak = answers.answer_move(request, PUBLIC)
+        assert weak["agent"] == f"{agent}@level=2"
+        best = [(row["move"], row[name]) for row in full["ranked"]]
+        assert [(row["move"], row[name]) for row in weak["ranked"]] == best
+    both = schema.MoveRequest(position=position, agent="cautious@level=3", level=2)
+    with pytest.raises(ApiError, match="has a level"):
+        answers.answer_move(both, PUBLIC)
+
+
+@pytest.mark.parametrize("rules", [rules for rules in RULES if "two_colours" not in rules])
+def test_evaluations_are_chances_and_agree_with_the_best_move(rules: str) -> None:
+    texts = [text for text in sample(rules, 4, waiting=False)[-6:] if " * " not in text]
+    for text in texts:
+        found = answers.answer_evaluate(schema.EvaluateRequest(position=text), PUBLIC)
+        schema.EvaluateAnswer.model_validate(found)
+        assert found["over"] or sum(found["win"]) == pytest.approx(1.0, abs=1e-4)
+        assert (found["best"] is None) == (text.split()[3] == "-")
+    if len({text.split("]")[0] for text in texts}) == 1 and texts:
+        batch = schema.EvaluateBatchRequest(positions=texts)
+        win = answers.answer_evaluate_batch(batch, PUBLIC)["win"]
+        assert win[-1] == pytest.approx(found["win"], abs=1e-6)
+
+
 def test_equal_seeds_give_equal_choices() -> None:
     texts = sample("kimble", 7)
     one = schema.MoveBatchRequest(positions=texts, agent="random", seed=12)
@@ -165,8 +193,12 @@ def test_equal_seeds_give_equal_choices() -> None:
         "net:/etc",
         "exact:/etc/passwd",
         "exact",
-        "search:depth=9",
-        "search:depth=1,evaluator=mine.py:f",
+        "search:depth=4",
+        "search:depth=1,eval=mine.py:f",
+        "search:depth=1,replies=mine.py:f",
+        "search:budget=0",
+        "search:nonsense=1",
+        "rollouts:n=2",
         "cautious@level=2@level=3",
         "heuristic:../x",
         "",

@@ -12,6 +12,7 @@ kept between calls but agents ready made (``specs.Access``).
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
 
@@ -156,7 +157,7 @@ def _ranked(
 def _judge(agent: Agent, states: States) -> tuple[Any, Any]:
     """Return (win chances [A, 4], scores [A]) of one position; None for what an agent lacks."""
     hidden = hide_random_state(states)
-    for holder in (agent, getattr(agent, "inner", None)):
+    for holder in _layers(agent):
         for name in ("evaluate", "score"):
             method = getattr(holder, name, None)
             if callable(method):
@@ -167,6 +168,13 @@ def _judge(agent: Agent, states: States) -> tuple[Any, Any]:
                 # weights of a client may be as large as they like; JSON has no infinities
                 return None, np.nan_to_num(found, nan=0.0, posinf=3e38, neginf=-3e38)
     return None, None
+
+
+def _layers(agent: Any) -> Iterator[Any]:
+    """Yield an agent and what is inside it: the agent that is checked, or made weaker."""
+    while agent is not None:
+        yield agent
+        agent = getattr(agent, "inner", None) or getattr(agent, "base", None)
 
 
 def answer_moves(request: schema.MovesRequest, access: Access = LOCAL) -> dict[str, Any]:

@@ -27,7 +27,7 @@ SLOW_KINDS = ("search", "rollout", "rollouts")
 _WORD = re.compile(r"[a-z][a-z0-9_]{0,39}")
 _MODEL = re.compile(r"[a-z0-9][a-z0-9-]{0,39}")
 _LEVEL = re.compile(r"(.*)@level=([0-9]{1,2})", re.DOTALL)
-MAX_NUMBER = 10_000
+MOST_BUDGET = 20_000  # positions that one decision of a search may lead to
 
 
 @dataclass
@@ -44,7 +44,7 @@ class Access:
     """
 
     trusted: bool = False
-    depth: int = 2
+    depth: int = 3
     search_batch: int = 200
     batch: int = 10_000
     extra: tuple[str, ...] = ()
@@ -197,18 +197,22 @@ def _shipped_tables() -> tuple[str, ...]:
 
 
 def _public_search(argument: str, rules: Rules, depth: int) -> bool:
-    """``search`` with options that are words, numbers within limits, or evaluators of ours."""
+    """``search`` with a depth and a budget within limits, and evaluators and replies of ours."""
+    options = {"depth": "2"}  # what it is if it is not said
     for option in argument.split(",") if argument else ():
         name, _, value = option.partition("=")
-        if value.isdecimal():
-            number = int(value)
-            if number > (depth if name == "depth" else MAX_NUMBER):
-                return False
-        elif name in ("evaluator", "eval", "value") and _evaluator_is_public(value, rules):
-            continue
-        elif _WORD.fullmatch(value) is None:
-            return False
-    return True
+        options[name] = value
+    checks: dict[str, Callable[[str], bool]] = {
+        "depth": lambda value: _number_within(value, depth),
+        "budget": lambda value: _number_within(value, MOST_BUDGET),
+        "eval": lambda value: _evaluator_is_public(value, rules),
+        "replies": lambda value: _WORD.fullmatch(value) is not None,
+    }
+    return all(name in checks and checks[name](value) for name, value in options.items())
+
+
+def _number_within(value: str, most: int) -> bool:
+    return re.fullmatch(r"[1-9][0-9]{0,8}", value) is not None and int(value) <= most
 
 
 _PUBLIC: dict[str, Callable[[str, Rules, int], bool]] = {

@@ -31,7 +31,7 @@ def serve(
     agent: Annotated[
         list[str] | None, typer.Option(help="an agent of your own that clients may name")
     ] = None,
-    depth: Annotated[int, typer.Option(help="deepest search that clients may ask for")] = 1,
+    depth: Annotated[int, typer.Option(help="deepest search that clients may ask for")] = 3,
     batch: Annotated[int, typer.Option(help="most positions in one request")] = 10_000,
     body: Annotated[int, typer.Option(help="largest body of a request, bytes")] = 2_000_000,
     seconds: Annotated[float, typer.Option(help="longest work for one request")] = 10.0,

@@ -49,7 +49,7 @@ class Settings:
     body: int = 2_000_000
     rate: float = 50.0
     burst: int = 200
-    depth: int = 1
+    depth: int = 3
     batch: int = 10_000
     seconds: float = 10.0
     threads: int = 2
