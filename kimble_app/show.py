@@ -110,3 +110,24 @@ def print_moves(answer: dict[str, Any]) -> None:
     print(f"{seat} with a {answer['die']}, {answer['rules']}")
     lines = ranked_lines(answer)
     print("\n".join(lines) if lines else "  no legal move: the throw is over")
+
+
+def print_analysis(found: Any, page: Any) -> None:
+    """Print what an ``evaluation.analysis.Analysis`` says of each player, and where its page is."""
+    print(f"{found.rules}: {found.result}")
+    print(f"{found.reference.text} ({found.reference.value.name})")
+    rows = [
+        (p.name, p.grade or "-", str(p.decisions), f"{100 * p.loss:.1f}",
+         "-" if p.per_decision is None else f"{p.per_decision:.1f}", f"{100 * p.luck:+.1f}",
+         "-" if p.result is None else f"{p.result:g}", f"{p.adjusted:.3f}")
+        for p in found.players
+    ]  # fmt: skip
+    head = ("player", "grade", "decisions", "given away (points)", "per decision (1/1000)",
+            "luck (points)", "result", "adjusted")  # fmt: skip
+    print_table(head, rows)
+    for rank, d in enumerate(found.costliest(), 1):
+        print(
+            f"{rank}. throw {d.throw}, {SEAT_NAMES[d.seat]}: {d.played} for {d.ranked[0].move} "
+            f"gave away {100 * d.loss:.1f} points   {d.position}"
+        )
+    print(f"page: {page}")
