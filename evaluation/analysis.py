@@ -53,13 +53,14 @@ Floats = npt.NDArray[np.float64]
 FORMAT = "kimble-analysis/1"
 BANDS = (
     (1.0, "A", "next to nothing given away"),
-    (3.0, "B", "strong"),
-    (7.0, "C", "sound"),
-    (15.0, "D", "casual"),
-    (30.0, "E", "careless"),
+    (4.0, "B", "strong"),
+    (8.0, "C", "sound"),
+    (16.0, "D", "loose"),
+    (32.0, "E", "careless"),
     (float("inf"), "F", "wild"),
 )
-"""Grades: mean loss per decision, in thousandths of a win, below which they are given."""
+"""Grades: mean loss per decision, in thousandths of a win, below which they are given with two
+players. With n players the limits are 2/n of these, for there is less of a win to be lost."""
 
 
 # -------------------------------------------------------------------------------------- references
@@ -283,9 +284,10 @@ class Analysis:
         }  # fmt: skip
 
 
-def grade_of(per_decision: float) -> str:
+def grade_of(per_decision: float, players: int = 2) -> str:
     """Return the grade of a mean loss in thousandths of a win."""
-    return next(letter for limit, letter, _ in BANDS if per_decision < limit)
+    scaled = per_decision * players / 2
+    return next(letter for limit, letter, _ in BANDS if scaled < limit)
 
 
 # ------------------------------------------------------------------------------------- the analysis
@@ -386,7 +388,7 @@ def analyse(
         players.append(
             PlayerReport(
                 name=names[k], seats=tuple(seats), decisions=len(own), loss=float(sum(own)),
-                per_decision=mean, grade=None if mean is None else grade_of(mean),
+                per_decision=mean, grade=None if mean is None else grade_of(mean, rules.players),
                 luck=total, own_luck=float(throw_luck[mine, k].sum()),
                 result=float(ends[k]) if finished else None, adjusted=float(ends[k]) - total,
             )
@@ -458,4 +460,3 @@ def _decisions(calls: _Calls, rules: Rules, worth: Floats) -> list[Decision]:
             )
         )  # fmt: skip
     return decisions
-

@@ -74,7 +74,8 @@ details.move[open] summary { font-weight: 600 }
 details.move .inside { padding: .2rem 0 .9rem 3.4rem }
 .who { overflow: hidden; text-overflow: ellipsis; white-space: nowrap } .die { font-size: 1.3rem }
 .bar { display: block; height: .6rem; border-radius: .3rem; background: var(--bad); min-width: 1px }
-.zero .bar { min-width: 0 } .zero .num:last-child { color: var(--good) } .decisions { padding: .6rem .9rem }
+.zero .bar { min-width: 0 } .zero .num:last-child { color: var(--good) }
+.decisions { padding: .6rem .9rem }
 @media (max-width: 40rem) { .graph .wide { display: none } .graph .narrow { display: block }
   details.move summary { grid-template-columns: 2.2rem 1fr 1.4rem 3.6rem 3.6rem; gap: .4rem }
   details.move .track { display: none } details.move .inside { padding-left: .2rem } }
@@ -409,7 +410,8 @@ def _decisions(found: Analysis) -> str:
 
 def _method(found: Analysis) -> str:
     bands, low = [], 0.0
-    for limit, letter, text in BANDS:
+    for two_players, letter, text in BANDS:
+        limit = two_players * 2 / found.rules.players
         span = f"{low:g} and more" if math.isinf(limit) else f"{low:g} to {limit:g}"
         bands.append(f"{letter} {span} ({text})")
         low = limit
