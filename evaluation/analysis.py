@@ -83,6 +83,13 @@ class OneThrowAhead:
         return throw_values(self.inner, states, self.rules)
 
 
+def even_chances(states: States) -> Floats:
+    """Give each seat that plays the same chance; judges rollouts that are cut off."""
+    plays = (states["plays"] != 0).astype(np.float64)
+    shares: Floats = plays / plays.sum(axis=1, keepdims=True)
+    return shares
+
+
 @dataclass(frozen=True)
 class Reference:
     """What the values of an analysis come from.
@@ -105,7 +112,8 @@ _TEXTS = {
     "rollouts": "Rough estimates: games played on by a heuristic; small losses are noise.",
     "own": "Estimates by an evaluator that was asked for.",
 }
-_ROLLOUTS = "rollouts:n=300,policy=cautious,plies=0,luck=no"
+_EVEN = "evaluation.analysis:even_chances"
+_ROLLOUTS = f"rollouts:n=300,policy=cautious,plies=0,luck=no,eval={_EVEN}"
 
 
 def _candidates(rules: Rules) -> list[tuple[str, str, int]]:

@@ -30,8 +30,9 @@ def chromium(page: Path, width: int, folder: Path) -> str:
         "--disable-background-networking", "--disable-component-update", "--disable-sync",
         "--hide-scrollbars",
     )  # fmt: skip
+    program = need("chromium", "chromium-browser", "google-chrome")
     done = subprocess.run(
-        [need("chromium", "chromium-browser", "google-chrome"), *flags, f"--user-data-dir={folder / 'browser'}", f"--window-size={width},900",
+        [program, *flags, f"--user-data-dir={folder / 'browser'}", f"--window-size={width},900",
          "--virtual-time-budget=2000", "--dump-dom", page.as_uri()],
         capture_output=True, text=True, timeout=120,
     )  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -88,7 +89,7 @@ def test_an_unfinished_game_and_one_that_begins_in_the_middle() -> None:
     assert found.result == "unfinished"
     assert all(p.result is None for p in found.players)
     assert len(found.throw_luck) == 20
-    game = Game.from_text("kimble[pieces=2] R3,20/Y8,- R 4 1", seed=1)
+    game = Game.from_text("kimble[pieces=2] R3,20/Y8 R 4 1", seed=1)
     game.play("3-7")
     game.throw()
     middle = analyse(game.record())
@@ -171,7 +172,7 @@ def test_grades() -> None:
 class _Reader(HTMLParser):
     """Collects tags, and checks that they are closed in order."""
 
-    EMPTY = {"meta", "link", "br", "input"}
+    EMPTY = ("meta", "link", "br", "input")
 
     def __init__(self) -> None:
         super().__init__()
@@ -202,8 +203,8 @@ def test_the_page_holds_everything_and_names_are_only_text() -> None:
     assert reader.open == []
     assert reader.counts["details"] == len(found.decisions)
     assert reader.counts["script"] == 2
-    assert "b" in reader.counts
-    assert "<b>&" not in page.replace("<b>", "", 0).split('data">')[0]
+    assert "&lt;/script&gt;&lt;b&gt;&amp;" in page
+    assert "<b>&" not in page
     assert reader.links == ["data:,"]
     assert "Exact: the values come from the table" in page
     assert page.count('class="arrow"') >= 3
@@ -213,8 +214,8 @@ def test_moves_are_drawn_as_arrows_and_a_pass_as_none() -> None:
     found = analyse(played("kimble[pieces=2]", ["random", "cautious"], 3))
     decision = next(d for d in found.decisions if "pass" not in (d.played, d.ranked[0].move))
     assert board_with_moves(decision).count('class="arrow"') == 2
-    passed = next(d for d in found.decisions if d.played == "pass")
-    assert board_with_moves(passed).count('class="arrow"') <= 1
+    passing = replace(decision, played="pass")
+    assert board_with_moves(passing).count('class="arrow"') == 1
 
 
 SCRIPT = """

@@ -131,7 +131,9 @@ def test_decided_games_are_exact(spec: str) -> None:
 
 
 def test_with_places_the_first_has_won() -> None:
-    rules, states = parse_position("kimble[play_for_places=yes] R28,29,30,31/B5/Y3 B - 1 places=R")
+    rules, states = parse_position(
+        "kimble[play_for_places=yes] R28,29,30,31/B5/Y3 B - 1 places=R"
+    )
     for evaluator in (make_evaluator("linear:kimble-3p", rules), make_evaluator(Pips(), rules)):
         assert evaluator.value(states).tolist() == [[1.0, 0.0, 0.0, 0.0]]
 

@@ -115,7 +115,9 @@ def test_a_network_of_moves_is_added_to_the_board(tmp_path: Path) -> None:
     rules = find_rules("kimble")
     names = ("capture", "enter", "pass")
     one = [(np.array([[0.0, 60.0, -50.0]], np.float32), np.zeros(1, np.float32))]
-    save_policy(tmp_path / "m", rules, random_layers(rules), "tanh", moves=names, move_layers=one)
+    save_policy(
+        tmp_path / "m", rules, random_layers(rules), "tanh", moves=names, move_layers=one
+    )
     agent = load_policy(tmp_path / "m")
     game = Game.from_text("kimble R10/B-/Y-/G- R 6 1")
     assert agent.act(game.state, np.zeros(1, np.uint64)).tolist() == [0]  # it must enter
@@ -134,7 +136,9 @@ def test_a_network_of_moves_that_does_not_fit_is_refused(
 ) -> None:
     rules = find_rules("kimble")
     one = [(np.ones((1, 3), np.float32), np.zeros(1, np.float32))]
-    save_policy(tmp_path / "m", rules, random_layers(rules), "tanh", moves=names, move_layers=one)
+    save_policy(
+        tmp_path / "m", rules, random_layers(rules), "tanh", moves=names, move_layers=one
+    )
     with pytest.raises(ModelError, match=message):
         load_policy(tmp_path / "m")
 

@@ -156,7 +156,9 @@ def some_positions(rules: Rules) -> tuple[Any, Any, Any]:
 
 
 @pytest.mark.parametrize("which", ["finished", "board_only"])
-def test_the_exported_policy_is_the_trained_one(which: str, request: pytest.FixtureRequest) -> None:
+def test_the_exported_policy_is_the_trained_one(
+    which: str, request: pytest.FixtureRequest
+) -> None:
     from sb3_contrib import MaskablePPO
 
     folder = request.getfixturevalue(which)
