@@ -18,9 +18,8 @@ rule set and number of players, with the loss of each. They hold for the agent a
 fingerprint tells, and an agent that has changed counts as not calibrated.
 
 An agent that is **not calibrated**, a user's own for instance, has levels too: the temperatures are
-then those of ``DEFAULT_CHANCES`` on the scale of win chances, or ``DEFAULT_SPREADS`` times the
-standard deviation of the scores of the moves of this very decision. An agent with neither
-``evaluate`` nor ``score`` has none.
+then ``DEFAULT_SPREADS`` times the standard deviation of the scores of the moves of this very
+decision, which suits any scale. An agent with neither ``evaluate`` nor ``score`` has none.
 """
 
 from __future__ import annotations
@@ -35,6 +34,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kimble_env.errors import AgentError
+from kimble_env.features import FEATURES
 from kimble_env.kernel import legal_batch
 from kimble_env.opponents import (
     Agent,
@@ -52,11 +52,9 @@ FILE = "levels.json"
 FORMAT = "kimble-levels-1"
 HIGHEST = 10
 
-DEFAULT_CHANCES = (0.1, 0.06, 0.04, 0.028, 0.02, 0.014, 0.01, 0.006, 0.003)
-"""Temperatures of levels 1 to 9 on the scale of win chances, where nobody has calibrated."""
-
-DEFAULT_SPREADS = (4.0, 2.0, 1.3, 0.9, 0.65, 0.5, 0.36, 0.25, 0.15)
-"""The same in standard deviations of the scores of a decision's moves."""
+DEFAULT_SPREADS = (6.0, 3.1, 2.1, 1.6, 1.3, 1.05, 0.87, 0.7, 0.54)
+"""Temperatures of levels 1 to 9 where nobody has calibrated, in standard deviations of the scores
+of a decision's moves; the median over heuristics calibrated in this unit."""
 
 
 # ------------------------------------------------------------ scores of moves
@@ -191,14 +189,11 @@ def fingerprint(agent: Agent) -> str:
     while isinstance(inner, CheckedAgent):
         inner = inner.inner
     parts = [canonical_spec(agent).encode()]
-    if isinstance(inner, WeightAgent):
-        parts.append(inner.weights.tobytes())
-    for name in ("evaluator", "replies"):
-        part = getattr(inner, name, None)
+    for part in (inner, getattr(inner, "evaluator", None), getattr(inner, "replies", None)):
         parts.append(str(getattr(part, "hash", "")).encode())
-        if isinstance(part, WeightAgent):
-            parts.append(part.weights.tobytes())
-    parts.append(str(getattr(inner, "hash", "")).encode())
+        if isinstance(part, WeightAgent):  # by name: features added later change nothing
+            pairs = zip(FEATURES, part.weights.tolist(), strict=True)
+            parts.append(json.dumps({name: w for name, w in pairs if w != 0.0}).encode())
     return hashlib.sha256(b"|".join(parts)).hexdigest()[:16]
 
 
@@ -284,8 +279,6 @@ class LevelAgent:
         """Return the temperature for decisions with these scores: one, or float64 [B]."""
         if self.calibration is not None:
             return float(self.calibration["temperatures"][self.level - 1])
-        if callable(getattr(self.base, "evaluate", None)):
-            return DEFAULT_CHANCES[self.level - 1]
         return DEFAULT_SPREADS[self.level - 1] * spreads(scores, self.rules.board.pass_action)
 
     def act(self, positions: States, keys: npt.NDArray[np.uint64]) -> npt.NDArray[np.int16]:

@@ -44,6 +44,7 @@ TABLE = (
     Row("tournament", "judge:tournament", "Ratings of many agents; resumes when killed.", JUDGE),
     Row("plan", "judge:plan", "How many games does a figure need?", JUDGE),
     Row("analyze", "analyze:analyze", "Judge a recorded game: losses, luck, mistakes.", JUDGE),
+    Row("calibrate", "calibrate:calibrate", "Find the temperatures of levels.", JUDGE),
     Row("train ppo", "train:ppo", "Masked PPO against heuristics and past selves."),
     Row("solve", "solve:solve", "Solve the two-player game exactly.", LEARN),
     Row("engine", "engine:engine", "Answer JSON lines: moves for any language.", BUILD),
