@@ -33,7 +33,7 @@ def serving(folder: Path, **options: Any) -> Iterator[str]:
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
     try:
-        deadline = time.monotonic() + 240  # the first of all compiles
+        deadline = time.monotonic() + 600  # the first of all compiles
         while not lines and thread.is_alive() and time.monotonic() < deadline:
             time.sleep(0.02)
         assert lines, "the service did not start"
@@ -96,7 +96,7 @@ class Player:
         """Throw, or play a move that is legal."""
         if state["die"] is None:
             return self.ask("throw", **body)
-        legal = state["legal"]
+        legal = [move for move in state["legal"] if move != "pass"] or ["pass"]
         return self.ask("move", move=legal[choice % len(legal)], **body)
 
 

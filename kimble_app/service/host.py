@@ -236,9 +236,13 @@ class Host:
                     self._drop(game)
                     if attempt == 2:
                         break
-                except BaseException:
+                except BaseException as error:
                     if entry.table.last != before:  # took effect here, but is not stored
                         self._drop(game)
+                    elif isinstance(error, ApiError) and self.store.last(game) != before:
+                        self._drop(game)  # refused for what another process has changed
+                        if attempt < 2:
+                            continue
                     raise
         raise ApiError("conflict", "the game is busy elsewhere: try again", retry_after=1)
 

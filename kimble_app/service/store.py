@@ -186,6 +186,11 @@ class Store:
             found = link.scalar(sa.select(games.c.secret).where(games.c.id == game))
         return None if found is None else bytes.fromhex(found)
 
+    def last(self, game: str) -> int | None:
+        """Return the number of the last event of a game, None if there is no such game."""
+        with self._engine.connect() as link:
+            return link.scalar(sa.select(games.c.last).where(games.c.id == game))
+
     def events(self, game: str, after: int = 0, most: int | None = None) -> list[dict[str, Any]]:
         """Return the events of a game numbered above ``after``, in order, ``most`` of them."""
         query = (
