@@ -535,10 +535,10 @@ def register_alias(name: str, spec: str) -> None:
     """Make ``name`` short for ``spec``.
 
     Raises:
-        AgentError: the name is not a plain word, or means something else already.
+        AgentError: the name is not plain words, joined by hyphens, or means something else already.
     """
-    if not name.isidentifier():
-        raise AgentError(f"an alias must be a plain word, got {name!r}")
+    if not name.replace("-", "_").isidentifier():
+        raise AgentError(f"an alias must be a plain word (hyphens may join words), got {name!r}")
     if name in _makers or _aliases.get(name, spec) != spec:
         raise AgentError(f"{name!r} means {_aliases.get(name, name)!r} already")
     _aliases[name] = spec

@@ -21,9 +21,11 @@ from __future__ import annotations
 import json
 import os
 import pickle
+import shlex
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -43,9 +45,8 @@ from kimble_env.kernel import (
     WON,
     empty_states,
     game_keys,
-    legal_batch,
     new_game_batch,
-    play_batch,
+    put_states,
     take_states,
 )
 from kimble_env.opponents import WeightAgent, make_agent, weight_vector
@@ -89,12 +90,12 @@ class Settings:
     players: int = 2
     generations: int = 60
     population: int = 16
-    games: int = 1600
+    games: int = 2400
     check_every: int = 10
-    check_games: int = 4000
-    step: float = 0.3
+    check_games: int = 6000
+    step: float = 0.2
     seed: int = 1
-    start: str = "mixed"
+    start: str = "planner"
     opponents: tuple[str, ...] = ("random", "mixed", BEST, SELF)
     cap: int = 5000
 
@@ -145,27 +146,17 @@ def feature_spread(rules: Rules, weights: Vector, seed: int) -> Vector:
     """
     states = _deal(rules, seed, _SAMPLE)
     table, legal = weights[None, :].copy(), np.empty(_SAMPLE, np.int64)
-    rows = np.zeros((_SAMPLE, 4), np.int8)
     for part, chunk in enumerate(np.array_split(np.arange(_SAMPLE), 24)):
-        few = take_states(states, chunk)
-        play_weighted_batch(few, rules.array, table, rows[chunk], 6 * part)
-        advance_weighted_batch(few, rules.array, table, rows[chunk] - 1, 1 << 30, legal[chunk])
-        own = np.empty(len(chunk), np.int64)
-        legal_batch(few, rules.array, own)
+        few, own = take_states(states, chunk), np.empty(len(chunk), np.int64)
+        rows = np.zeros((len(chunk), 4), np.int8)
+        play_weighted_batch(few, rules.array, table, rows, 6 * part)
+        advance_weighted_batch(few, rules.array, table, rows - 1, 1 << 30, own)
+        put_states(states, chunk, few)
         legal[chunk] = own
-        states.view(np.uint8).reshape(_SAMPLE, -1)[chunk] = few.view(np.uint8).reshape(
-            len(chunk), -1
-        )
-    places, actions = [], []
-    for i in range(_SAMPLE):
-        for action in range(rules.board.actions):
-            if int(legal[i]) >> action & 1:
-                places.append(i)
-                actions.append(action)
+    actions = np.arange(rules.board.actions)
+    places, moves = np.nonzero(legal[:, None] >> actions & 1)
     values = np.empty((len(places), FEATURE_COUNT))
-    features_batch(
-        take_states(states, np.array(places)), rules.array, np.array(actions, np.int16), values
-    )
+    features_batch(take_states(states, places), rules.array, moves.astype(np.int16), values)
     spread: Vector = values.std(axis=0)
     return np.where(spread > 1e-9, spread, 1.0)
 
@@ -450,9 +441,7 @@ class _Run:
             {
                 "check": search.generation,
                 "games": self.judge.games,
-                "against": dict(
-                    zip(self.fixed or [BEST], shares.round(5).tolist(), strict=True)
-                ),
+                "against": dict(zip(self.fixed or [BEST], shares.round(5).tolist(), strict=True)),
                 "kept": kept,
             }
         )
@@ -476,16 +465,24 @@ def named_weights(vector: Vector, digits: int = 4) -> dict[str, float]:
     }
 
 
-def publish(
-    folder: str | os.PathLike[str], data: str | os.PathLike[str], *, command: str = ""
-) -> str:
+def command_of(settings: Settings) -> str:
+    """Return the command that makes a run with these settings."""
+    words = ["kimble", "train", "evolve", "RUN"]
+    for name, value in asdict(settings).items():
+        if name != "cap" and value != getattr(Settings(), name):
+            text = ",".join(value) if isinstance(value, tuple) else str(value)
+            words += [f"--{name.replace('_', '-')}", shlex.quote(text)]
+    return " ".join(words)
+
+
+def publish(folder: str | os.PathLike[str], data: str | os.PathLike[str]) -> str:
     """Write the best vector of a finished run into a file of heuristics, as ``tuned``.
 
     Args:
         folder: of the run.
         data: ``agents/heuristics.json`` or a copy. Its entry ``tuned`` is made or renewed for the
-            rule set and the number of players; the log goes to ``tuned/KEY.jsonl`` next to it.
-        command: how the run was made, for the log.
+            rule set and the number of players; the log, with the command that makes the run
+            again, goes to ``tuned/KEY.jsonl`` next to it.
 
     Returns:
         The key: "kimble-2p".
@@ -513,7 +510,8 @@ def publish(
     table["tuned"].setdefault("for", {})[key] = weights
     head = {
         **_described(settings),
-        "command": command,
+        "command": command_of(settings),
+        "versions": {"cma": metadata.version("cma"), "numpy": np.__version__},
         "games_played": search.games,
         "cpu_seconds": round(search.seconds),
         "weights": weights,
@@ -553,3 +551,40 @@ def format_heuristics(table: dict[str, Any]) -> str:
     return "{\n" + ",\n".join(entries) + "\n}\n"
 
 
+def report(
+    settings: Settings,
+    folder: str | os.PathLike[str],
+    *,
+    resume: bool,
+    threads: int | None,
+    publish_to: str | os.PathLike[str] | None,
+    as_json: bool,
+) -> None:
+    """Run a search for the command line and print what it found.
+
+    Raises:
+        KimbleError: see :func:`evolve` and :func:`publish`.
+    """
+    if publish_to is not None and not Path(publish_to).exists():
+        raise KimbleError(f"{publish_to} is no file of heuristics: it does not exist")
+    evolve(settings, folder, resume=resume, threads=threads)
+    search = _read(Path(folder))
+    key = None if publish_to is None else publish(folder, publish_to)
+    found = {
+        "weights": named_weights(search.best),
+        "generations": search.generation,
+        "games": search.games,
+        "checks": [entry for entry in search.log if "check" in entry],
+        "published": key,
+    }
+    if as_json:
+        print(json.dumps(found))
+        return
+    for entry in search.log:
+        if "check" in entry:
+            shares = "  ".join(f"{name} {100 * s:.2f} %" for name, s in entry["against"].items())
+            kept = "  kept" if entry["kept"] else ""
+            print(f"generation {entry['check']:4d}  {shares}  ({entry['games']} games each){kept}")
+    print(f"agent  weights:{Path(folder) / 'weights.json'}")
+    if key is not None:
+        print(f"published  tuned for {key} in {publish_to}")

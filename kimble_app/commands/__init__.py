@@ -46,6 +46,7 @@ TABLE = (
     Row("analyze", "analyze:analyze", "Judge a recorded game: losses, luck, mistakes.", JUDGE),
     Row("calibrate", "calibrate:calibrate", "Find the temperatures of levels.", JUDGE),
     Row("train ppo", "train:ppo", "Masked PPO against heuristics and past selves."),
+    Row("train evolve", "evolve:evolve", "Weights of a heuristic by evolution (CMA-ES)."),
     Row("solve", "solve:solve", "Solve the two-player game exactly.", LEARN),
     Row("engine", "engine:engine", "Answer JSON lines: moves for any language.", BUILD),
     Row("bench", "bench:bench", "Measure how fast this machine plays.", BUILD),
