@@ -5,7 +5,8 @@
     {"cautious": {"text": "one sentence", "weights": {"capture": 4, ...}, "for": {...}}}
 
 Features that are not named weigh 0. ``for`` may hold weights of their own for a rule set and number
-of players ("kombat-2p") or a rule set ("kombat"), each a whole vector.
+of players ("kombat-2p") or a rule set ("kombat"), each a whole vector. ``source`` says where a
+strategy is from. ``training.evolve`` writes those of ``tuned``, and its logs beside, in ``tuned/``.
 """
 
 from __future__ import annotations
@@ -39,6 +40,24 @@ def describe_heuristic(name: str) -> str:
         AgentError: no such heuristic; the message lists them.
     """
     return str(_entry(name)["text"])
+
+
+def heuristic_source(name: str) -> str:
+    """Return where a heuristic was published, "" for those that are this project's own.
+
+    Raises:
+        AgentError: no such heuristic; the message lists them.
+    """
+    return str(_entry(name).get("source", ""))
+
+
+def own_weights(name: str) -> tuple[str, ...]:
+    """Return for what ("kombat-2p", "norske") a heuristic has weights of its own.
+
+    Raises:
+        AgentError: no such heuristic; the message lists them.
+    """
+    return tuple(sorted(_entry(name).get("for", {})))
 
 
 def make_heuristic(name: str, rules: Rules) -> WeightAgent:

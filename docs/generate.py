@@ -11,7 +11,14 @@ import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
+from agents.heuristics import (
+    describe_heuristic,
+    heuristic_names,
+    heuristic_source,
+    own_weights,
+)
 from kimble_env.board import BOARDS, SEAT_LETTERS
+from kimble_env.features import FEATURE_TABLE
 from kimble_env.rules import OPTIONS, PRESETS, Option
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -85,7 +92,38 @@ def fields() -> str:
     return table(rows)
 
 
-PARTS: dict[str, Callable[[], str]] = {"boards": boards, "options": options, "fields": fields}
+def _number(value: float) -> str:
+    return str(int(value)) if value == int(value) else str(value)
+
+
+def features() -> str:
+    """Every move feature with its unit, its range and what it says."""
+    rows: list[list[object]] = [["feature", "unit", "range", "meaning"]]
+    for name, feature in FEATURE_TABLE.items():
+        low, high = _number(feature.low), _number(feature.high)
+        rows.append([f"`{name}`", feature.unit, f"{low} to {high}", feature.text])
+    return table(rows).replace("``", "`")
+
+
+def heuristics() -> str:
+    """Every named heuristic with its sentence and where it is from."""
+    rows: list[list[object]] = [["heuristic", "how it plays", "own weights for"]]
+    for name in heuristic_names():
+        own = ", ".join(own_weights(name)) or "-"
+        source = heuristic_source(name)
+        rows.append(
+            [f"`{name}`", describe_heuristic(name) + (f" ({source})" if source else ""), own]
+        )
+    return table(rows)
+
+
+PARTS: dict[str, Callable[[], str]] = {
+    "boards": boards,
+    "options": options,
+    "fields": fields,
+    "features": features,
+    "heuristics": heuristics,
+}
 
 
 def renew(text: str) -> str:

@@ -83,7 +83,7 @@ def move_of(spec: str, position: str) -> str:
         ("rearmost", "kimble R3,20/B-/Y- R 5 1", "3-8"),
         ("capture-first", "kimble R3,20/B2/Y- R 6 1", "3-9"),
         ("capture-first", "kimble R3,20/B-/Y- R 6 1", "20-26"),
-        ("capture-first", "kimble R3,8/B1,6 R 5 1", "8-13"),  # the one that has come further
+        ("capture-first", "kimble R3,9/B1,7 R 5 1", "9-14"),  # the one that has come further
         ("capture-first", "kombat R3,20/B2/Y- R 6 1", "3-9"),
         ("enter-first", "kimble R3,20/B2/Y- R 6 1", "enter"),
         ("enter-first", "kimble R3,20/B2/Y- R 5 1", "20-25"),
@@ -93,8 +93,8 @@ def move_of(spec: str, position: str) -> str:
         ("safest", "kimble R3,12,20/B10/Y5/G- R 2 1", "12-14"),  # equal: the first of them
         ("safest", "kimble R3,20/B2/Y- R 6 1", "3-9"),
         ("safest", "kimble R3,20/B20/Y- R 6 1", "enter"),
-        # hunter: yellow on its 2 (g 16) is 3 ahead of red's 13 after the move; 20-23 hunts nobody
-        ("hunter", "kimble R10,20/Y2 R 3 1", "10-13"),
+        # hunter: yellow on its 2 (g 16) is 5 ahead of 11; 15-18 would run past it
+        ("hunter", "kimble R8,15/Y2 R 3 1", "8-11"),
         ("hunter", "kimble R10,20/Y2 R 6 1", "10-16"),
         # blocker: the battery on the protected start stays where it is
         ("blocker", "norske R0x2,10/B-/Y-/G- R 5 1", "10-15"),

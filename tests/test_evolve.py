@@ -120,7 +120,7 @@ def test_the_committed_file_is_written_as_publish_writes_it() -> None:
 
 def test_the_committed_logs_are_those_of_the_weights() -> None:
     table = json.loads(HEURISTICS.read_text(encoding="utf-8"))
-    for key, weights in table["tuned"]["for"].items():
+    for key, weights in table["tuned"].get("for", {}).items():
         path = HEURISTICS.parent / "tuned" / f"{key}.jsonl"
         lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
         assert lines[0]["weights"] == weights
