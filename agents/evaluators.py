@@ -16,6 +16,7 @@ An evaluator is an object with ``name``, ``hash`` and one method::
 ``linear``             the frozen linear-softmax value of these rules (``linear_value.py``)
 ``linear:kimble-4p``   … that of another rule set, named
 ``exact``              the table of a solved game of two seats (``agents/exact``)
+``net:kimble-4p``      a value network, shipped or from a folder (``value_net.py``)
 ``rollouts:n=100``     rollouts of a policy over another evaluator (``rollouts.py``)
 ``mine.py:name``       a user's own: an object, a class, or a function ``(states) -> [B, 4]``
 ``package.module:name``  … from a module
@@ -236,6 +237,7 @@ def _make_exact(argument: str, rules: Rules) -> Evaluator:
 _makers: dict[str, Maker] = {"exact": _make_exact}
 _homes: dict[str, tuple[str, str]] = {
     "linear": ("agents.linear_value", "make_linear"),
+    "net": ("agents.value_net", "make_net_value"),
     "rollouts": ("agents.rollouts", "make_rollouts"),
 }
 """Kinds whose module is loaded when first asked for: kind to (module, maker)."""

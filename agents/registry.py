@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from agents.exact import register as register_exact
 from agents.heuristics import heuristic_names, make_heuristic
 from kimble_env.opponents import Agent, register_alias, register_maker, register_option
@@ -21,8 +23,12 @@ def register() -> None:
 
 
 def _make_network(argument: str, rules: Rules) -> Agent:
+    """Make ``net``, ``net:NAME`` or ``net:FOLDER``: a value network, or a policy of a folder."""
     from agents.network import make_network  # networks are read only where one is asked for
+    from agents.value_net import find_model, make_net_value
 
+    if find_model(argument) is not None or not Path(argument.partition(",")[0]).is_dir():
+        return make_net_value(argument, rules)
     return make_network(argument, rules)
 
 
