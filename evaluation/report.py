@@ -249,7 +249,7 @@ def ladder_rows(summary: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
     """Return the head and the rows of the ladder, as texts."""
     players = summary["players"]
     sticks = [s for s in YARDSTICKS if any(s in a["alone_against"] for a in summary["agents"])]
-    head = ["", "agent", "Elo", "95 %", "points"]
+    head = ["", "agent", "Elo", "points"]
     head += [f"v {s}" if players == 2 else f"1 v {players - 1} {s}" for s in sticks]
     rows = []
     for rank, agent in enumerate(summary["agents"], 1):
@@ -257,8 +257,7 @@ def ladder_rows(summary: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
         row = [
             str(rank),
             agent["agent"],
-            f"{agent['elo']:.0f}",
-            f"{agent['elo95'][0]:.0f} to {agent['elo95'][1]:.0f}",
+            _elo(agent),
             f"{percent(agent['points'])} ±{percent((high - low) / 2, 2)}",
         ]
         for stick in sticks:
@@ -266,6 +265,11 @@ def ladder_rows(summary: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
             row.append("" if met is None else _with_width(met["share"], met["interval95"]))
         rows.append(row)
     return head, rows
+
+
+def _elo(agent: dict[str, Any]) -> str:
+    half = (agent["elo95"][1] - agent["elo95"][0]) / 2
+    return f"{agent['elo']:.0f}" + (f" ±{half:.0f}" if half > 0 else "")
 
 
 def _with_width(share: float, interval: Sequence[float]) -> str:
@@ -344,6 +348,24 @@ def write_csv(summary: dict[str, Any], folder: str | Path) -> None:
     """
     place = Path(folder)
     place.mkdir(parents=True, exist_ok=True)
+    for name, text in csv_texts(summary).items():
+        write_whole(place / name, text)
+
+
+def csv_texts(summary: dict[str, Any]) -> dict[str, str]:
+    """Return the three CSV files by name; shares are 0..1."""
+    names = [agent["agent"] for agent in summary["agents"]]
+    cells = [["" if x is None else x for x in row] for row in summary["matrix"]]
+    lengths = summary["lengths"]
+    counts = [[int(k), int(k) + lengths["bin"], n] for k, n in lengths["games"].items()]
+    return {
+        "ratings.csv": _csv(_rating_rows(summary)),
+        "matrix.csv": _csv([["", *names], *([n, *r] for n, r in zip(names, cells, strict=True))]),
+        "lengths.csv": _csv([["throws_from", "throws_below", "games"], *counts]),
+    }
+
+
+def _rating_rows(summary: dict[str, Any]) -> list[list[Any]]:
     seats = list(summary["agents"][0]["win_share_by_seat"])
     sticks = [s for s in YARDSTICKS if any(s in a["alone_against"] for a in summary["agents"])]
     plain = ["throws_per_game", "choices_per_game", "captures_per_game", "lost_per_game",
@@ -359,21 +381,10 @@ def write_csv(summary: dict[str, Any], folder: str | Path) -> None:
             met = agent["alone_against"].get(stick)
             row += ["", "", ""] if met is None else [met["share"], *met["interval95"]]
         rows.append([*row, *agent["win_share_by_seat"].values(), *(agent[name] for name in plain)])
-    names = [agent["agent"] for agent in summary["agents"]]
-    _write(place / "ratings.csv", rows)
-    cells = [["" if x is None else x for x in row] for row in summary["matrix"]]
-    _write(
-        place / "matrix.csv", [["", *names], *([n, *r] for n, r in zip(names, cells, strict=True))]
-    )
-    lengths = summary["lengths"]
-    _write(
-        place / "lengths.csv",
-        [["throws_from", "throws_below", "games"],
-         *([int(k), int(k) + lengths["bin"], n] for k, n in lengths["games"].items())],
-    )  # fmt: skip
+    return rows
 
 
-def _write(path: Path, rows: Sequence[Sequence[Any]]) -> None:
+def _csv(rows: Sequence[Sequence[Any]]) -> str:
     text = io.StringIO()
     csv.writer(text, lineterminator="\n").writerows(rows)
-    write_whole(path, text.getvalue())
+    return text.getvalue()

@@ -48,6 +48,7 @@ from evaluation.workers import (
 )
 from kimble_env import __version__
 from kimble_env.errors import KimbleError
+from kimble_env.features import FEATURES
 from kimble_env.opponents import Agent, WeightAgent
 from kimble_env.own_code import absolute, split_own
 from kimble_env.rules import Rules, find_rules
@@ -101,7 +102,8 @@ def fingerprint(agent: Agent, spec: str) -> str:
     digest = hashlib.sha256()
     split = split_own(absolute(spec))
     if type(agent) is WeightAgent:
-        digest.update(agent.weights.tobytes())
+        named = [f"{f}={w!r}" for f, w in zip(FEATURES, agent.weights.tolist(), strict=True) if w]
+        digest.update(" ".join(named).encode())  # a feature that comes later changes nothing
     elif isinstance(stated, str):
         digest.update(f"{spec} {stated}".encode())
     elif split is not None and Path(split[0]).is_file():
