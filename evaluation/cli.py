@@ -125,6 +125,7 @@ def tournament(
     record: str | Path | None = None,
     report: str | Path | None = None,
     csv: str | Path | None = None,
+    losses: bool = False,
     json: bool = False,
     threads: int | None = None,
     workers: int = 1,
@@ -142,6 +143,7 @@ def tournament(
         record: file that every finished chunk goes to; named by rules and players if left out.
         report: write a page of HTML there.
         csv: write the tables as CSV into this folder.
+        losses: ask every agent about the public positions too (see ``losses.py``).
         json: print one JSON object instead of the tables.
         threads: threads of compiled play; None for one per processor.
         workers: processes, for agents that are not weight vectors.
@@ -151,7 +153,7 @@ def tournament(
     Raises:
         KimbleError: anything given that cannot be, with the reason.
     """
-    from evaluation.report import print_report, summarise, write_csv
+    from evaluation.report import add_losses, print_report, summarise, write_csv
 
     settings = make_settings(specs, _rules_with(rules, pieces), players, **options)
     name = f"tournament-{settings.rules.name}-{settings.rules.players}p.jsonl"
@@ -161,6 +163,8 @@ def tournament(
             settings, place, games, threads=threads, workers=workers, progress=bar
         )
     summary = summarise(played)
+    if losses:
+        add_losses(summary, played)
     if report is not None:
         from evaluation.report_html import write_html
 

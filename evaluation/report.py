@@ -91,6 +91,46 @@ def summarise(tournament: Tournament, running: bool = True) -> dict[str, Any]:
     }
 
 
+LOSS_BINS = (0.0005, 0.005, 0.01, 0.02, 0.05, 0.1)
+"""Upper ends of the classes of the loss histogram, in win probability; the last is open."""
+
+
+def add_losses(summary: dict[str, Any], tournament: Tournament) -> None:
+    """Add the losses per decision of every agent on the public positions to a summary.
+
+    Nothing is added where the rules have no public set.
+    """
+    from evaluation.losses import public_losses
+
+    rules = tournament.settings.rules
+    agents = []
+    for agent in summary["agents"]:
+        try:
+            found = public_losses(agent["agent"], rules, players=rules.players)
+        except KimbleError as error:
+            if agents:
+                raise
+            summary["losses_missing"] = str(error)
+            return
+        counts = np.bincount(np.digitize(found.losses, LOSS_BINS), minlength=len(LOSS_BINS) + 1)
+        agents.append(
+            {
+                "agent": agent["agent"],
+                "mean": 1000.0 * found.mean,
+                "half_width": 1960.0 * found.error,
+                "shares": (counts / counts.sum()).tolist(),
+            }
+        )
+    ends = [f"{1000 * x:g}" for x in LOSS_BINS]
+    names = [f"< {ends[0]}", *(f"to {end}" for end in ends[1:]), f"> {ends[-1]}"]
+    summary["losses"] = {
+        "reference": found.reference,
+        "decisions": len(found.losses),
+        "bins": names,
+        "agents": agents,
+    }
+
+
 def _plain(matrix: Floats) -> list[list[float | None]]:
     return [[None if np.isnan(x) else float(x) for x in row] for row in matrix]
 

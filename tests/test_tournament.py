@@ -15,8 +15,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from evaluation import ratings
-from evaluation.cli import compare, plan, tournament
+from evaluation import ladder, ratings
+from evaluation.cli import compare, evaluate, plan, tournament
 from evaluation.match import play_match
 from evaluation.planner import games_needed, half_width_of, measured_needs, typical_needs
 from evaluation.record import RecordError, read_lines
@@ -521,3 +521,80 @@ def test_the_plan_command(capsys: pytest.CaptureFixture[str]) -> None:
     assert "±0.5 points (95 %)" in out
     with pytest.raises(KimbleError, match="half_width is out of range"):
         plan(half_width=0.0)
+
+
+# ----------------------------------------------------------------------------------- luck taken off
+
+
+def test_adjusted_tournament_plays_the_same_games(tmp_path: Path) -> None:
+    agents = ["random", "mixed"]
+    raw = play_tournament(make_settings(agents, players=2), tmp_path / "raw.jsonl", 300)
+    settings = make_settings(agents, players=2, adjust="linear")
+    assert settings.adjust_hash is not None
+    path = tmp_path / "adjusted.jsonl"
+    play_tournament(settings, path, 100)
+    adjusted = play_tournament(settings, path, 300)
+    assert same(raw, adjusted)
+    one, two = raw.pairings[0], adjusted.pairings[0]
+    plain, less = adjusted.block_points(two), adjusted.block_points(two, adjusted=True)
+    assert (plain == raw.block_points(one)).all()
+    assert less.var() < plain.var() / 1.5
+    summary = summarise(adjusted, running=False)
+    assert summary["variance_ratio"] == pytest.approx(plain.var() / less.var(), rel=1e-3)
+    assert summary["raw_games_for_the_same"] > 1.5 * summary["games"]
+    assert all(test["passed"] for test in summary["self_tests"])
+    assert [test["name"] for test in summary["self_tests"]] == ["seats", "adjusted and raw agree"]
+    with pytest.raises(KimbleError, match="luck was not measured"):
+        raw.wins(one, adjusted=True)
+    with pytest.raises(RecordError, match="adjust is 'linear' there and None now"):
+        play_tournament(make_settings(agents, players=2), path, 300)
+
+
+def test_evaluate_and_compare_take_luck_off(capsys: pytest.CaptureFixture[str]) -> None:
+    result = evaluate(["mixed", "random"], "kimble", 2, 400, adjust="linear", json=True)
+    data = json.loads(capsys.readouterr().out)
+    plain = play_match(["mixed", "random"], "kimble", 400)
+    assert (result.plies == plain.plies).all()
+    for agent in data["agents"]:
+        row = agent["adjusted"]
+        assert row["variance_ratio"] > 1.5
+        assert abs(row["agreement"]) < 4
+        assert row["interval95"][0] < row["share"] < row["interval95"][1]
+    assert sum(agent["adjusted"]["share"] for agent in data["agents"]) == pytest.approx(1, abs=1e-5)
+    assert data["adjust"] == "linear"
+    evaluate(["mixed", "random"], "kimble", 2, 40, adjust="linear")
+    assert "luck-adjusted by linear" in capsys.readouterr().out
+    found = compare("mixed", "random", players=2, games=1200, adjust="linear", full=True)
+    out = " ".join(capsys.readouterr().out.split())
+    assert "(luck-adjusted)" in out
+    assert "self-test adjusted and raw agree: ok" in out
+    assert found.variance_ratio is not None
+    assert found.variance_ratio > 1.5
+    assert found.interval[1] - found.interval[0] < found.raw[1] - found.raw[0]
+    with pytest.raises(KimbleError, match="unknown evaluator"):
+        compare("mixed", "random", players=2, games=10, adjust="nothing", json=True)
+
+
+# ---------------------------------------------------------------------------------------- the ladder
+
+
+def test_the_ladder_goes_on_where_it_stopped_and_writes_its_page(tmp_path: Path) -> None:
+    folder, page = tmp_path / "runs", tmp_path / "ladder.md"
+    common = ["--folder", str(folder), "--games", "60", "--points", "6", "--seconds", "0",
+              "--agents", "random", "mixed", "cautious", "--only", "kimble-2p"]  # fmt: skip
+    ladder.main([*common, "--searching", "cautious", "--write", str(page)])
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    ladder.main([*common, "--searching", "cautious"])
+    assert before == {path.name: path.read_bytes() for path in folder.iterdir()}
+    text = page.read_text(encoding="utf-8")
+    assert "## kimble, 2 players" in text
+    assert "| 3 | `random` | 0 |" in text
+    assert "Searching agents, luck counted by `linear`" in text
+    data = json.loads(page.with_suffix(".json").read_text(encoding="utf-8"))
+    (found,) = data["ladders"]
+    best = found["agents"][0]
+    met = best["alone_against"]["random"]
+    assert f"{100 * met['share']:.1f}" in text
+    assert (met["interval95"][1] - met["interval95"][0]) / 2 <= 0.06
+    with pytest.raises(KimbleError, match="nothing has been played"):
+        ladder.main(["--folder", str(tmp_path / "empty"), "--no-play", "--write", str(page)])

@@ -70,6 +70,9 @@ def tournament(
     ] = None,
     report: Annotated[Path | None, typer.Option(help="write a page of HTML there")] = None,
     csv: Annotated[Path | None, typer.Option(help="write CSV files into this folder")] = None,
+    losses: Annotated[
+        bool, typer.Option("--losses", help="add losses per decision on the public positions")
+    ] = False,
     tables: Annotated[str | None, typer.Option(help=TABLES)] = None,
     against: Annotated[
         str | None, typer.Option(help="only pairings with one of these, e.g. random,tuned")
@@ -92,7 +95,7 @@ def tournament(
 
     run(
         agents, rules, players, games, pieces=pieces, record=record, report=report, csv=csv,
-        json=json, threads=threads, workers=workers, kinds=_kinds(tables),
+        losses=losses, json=json, threads=threads, workers=workers, kinds=_kinds(tables),
         against=[spec.strip() for spec in against.split(",")] if against else None,
         seed=seed, cap=cap, adjust=adjust,
     )  # fmt: skip

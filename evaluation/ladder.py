@@ -1,0 +1,469 @@
+"""The ladder of this project's agents: ``docs/ladder.md``, made by one command.
+
+::
+
+    python -m evaluation.ladder --folder runs/ladder --write docs/ladder.md
+
+For each rule set with 2, 3 and 4 players:
+
+* a tournament of all named heuristics and ``random`` gives ratings and points;
+* a match of each agent alone against ``random`` at all other places, and one against ``tuned``,
+  gives the win shares, each until its 95 % half-width is half a point;
+* searching agents play the same two matches with the luck of the dice taken off, because raw games
+  of theirs would take days. What they then needed, and what raw games would have, is told.
+
+Everything finished is kept in the folder, so that a run that was stopped goes on. Every match uses
+the same seed, so all agents meet the same dice.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from evaluation.match import DEFAULT_CAP, MatchResult, play_match
+from evaluation.planner import design_effect, games_needed
+from evaluation.progress import progress_bar
+from evaluation.ratings import ANCHOR
+from evaluation.report import percent, summarise
+from evaluation.tournament import fingerprint, make_settings, play_tournament, read_tournament
+from kimble_env import __version__
+from kimble_env.errors import KimbleError
+from kimble_env.files import write_whole
+from kimble_env.opponents import known_specs, make_agent
+from kimble_env.rules import Rules, find_rules
+
+RULES = ("kimble", "kombat", "norske")
+PLAYERS = (2, 3, 4)
+SEARCHING = ("search:depth=1", "search:depth=2")
+YARDSTICKS = (ANCHOR, "tuned")
+HALF_WIDTH = 0.005
+SEED = 2026
+_PILOT = 400  # games that tell how many are needed
+_CHUNK_SECONDS = 20.0  # of a searching agent's match between two savings
+
+
+def fast_agents() -> list[str]:
+    """Return ``random`` and all named heuristics that this installation knows."""
+    from agents.heuristics import heuristic_names
+
+    known = known_specs()
+    return [ANCHOR, *(name for name in heuristic_names() if name in known)]
+
+
+# -------------------------------------------------------------------------------------- the matches
+
+
+def alone(
+    spec: str, other: str, rules: Rules, half_width: float, *, progress: Any = None
+) -> dict[str, Any]:
+    """Play an agent alone against ``other`` at all other places, until the half-width is reached.
+
+    Returns:
+        share, interval95 (seat-block bootstrap), games and more, as plain JSON data.
+    """
+    lineup = [spec, *[other] * (rules.players - 1)]
+    result = play_match(lineup, rules, _PILOT, SEED)
+    for _ in range(4):  # the pilot's own share is uncertain: look again
+        share = min(max(result.share(0), 0.02), 0.98)
+        effect = min(max(design_effect(result, 0), 0.5), 1.5)
+        block = rules.players
+        games = games_needed(0.98 * half_width, share, design_effect=effect, block=block)
+        if games <= result.games:
+            break
+        result = play_match(lineup, rules, games, SEED, progress=progress)
+    return _row(spec, other, rules, result)
+
+
+def alone_adjusted(
+    spec: str,
+    other: str,
+    rules: Rules,
+    half_width: float,
+    seconds: float,
+    kept: list[dict[str, Any]],
+    adjust: str = "linear",
+) -> Iterator[list[dict[str, Any]]]:
+    """Play on a luck-adjusted match chunk by chunk; yield all chunks so far after each of them.
+
+    Stops at the half-width, or when the chunks have taken ``seconds`` of CPU time.
+
+    Args:
+        kept: the chunks of an earlier run: first block, scores and luck of the agent per block.
+    """
+    lineup = [spec, *[other] * (rules.players - 1)]
+    chunks = list(kept)
+    blocks = 4
+    play_match(lineup, rules, 1, SEED, adjust=adjust)  # compiles: that is not to be counted
+    while True:
+        spent = sum(chunk["seconds"] for chunk in chunks)
+        if chunks:
+            half = 1.96 * _standard_error(_adjusted_blocks(chunks))
+            if (len(_adjusted_blocks(chunks)) >= 50 and half <= half_width) or spent >= seconds:
+                return
+            done = sum(len(chunk["raw"]) for chunk in chunks)
+            blocks = int(max(2, min(500, _CHUNK_SECONDS * done / max(spent, 1e-3))))
+        first = sum(len(chunk["raw"]) for chunk in chunks)
+        start = time.process_time()
+        result = play_match(lineup, rules, blocks * rules.players, SEED, first=first, adjust=adjust)
+        if result.luck is None:
+            raise KimbleError("luck was not counted")
+        chunks.append(
+            {
+                "first": first,
+                "raw": result.scores[:, :, 0].mean(axis=1).round(6).tolist(),
+                "luck": result.luck[:, :, 0].mean(axis=1, dtype=np.float64).round(6).tolist(),
+                "truncated": result.truncated,
+                "seconds": round(time.process_time() - start, 3),
+            }
+        )
+        yield chunks
+
+
+def _adjusted_blocks(chunks: Sequence[dict[str, Any]]) -> np.ndarray:
+    raw = np.concatenate([chunk["raw"] for chunk in chunks])
+    luck: np.ndarray = np.concatenate([chunk["luck"] for chunk in chunks])
+    return np.asarray(raw - luck)
+
+
+def _standard_error(blocks: np.ndarray) -> float:
+    return float(blocks.std(ddof=1)) / len(blocks) ** 0.5 if len(blocks) > 1 else float("inf")
+
+
+def _row(spec: str, other: str, rules: Rules, result: MatchResult) -> dict[str, Any]:
+    return {
+        "agent": spec,
+        "other": other,
+        "fingerprint": fingerprint(make_agent(spec, rules), spec),
+        "other_fingerprint": fingerprint(make_agent(other, rules), other),
+        "share": result.share(0),
+        "interval95": list(result.bootstrap(0)),
+        "games": result.games,
+        "truncated": result.truncated,
+    }
+
+
+def adjusted_row(
+    spec: str, other: str, rules: Rules, chunks: Sequence[dict[str, Any]], adjust: str = "linear"
+) -> dict[str, Any]:
+    """Return the figures of a luck-adjusted match from its chunks."""
+    from agents.evaluators import make_evaluator
+
+    blocks = _adjusted_blocks(chunks)
+    raw = np.concatenate([chunk["raw"] for chunk in chunks])
+    luck = raw - blocks
+    share, error = float(blocks.mean()), _standard_error(blocks)
+    ratio = float(raw.var() / blocks.var()) if blocks.var() > 0 else 1.0
+    games = len(blocks) * rules.players
+    return {
+        "agent": spec,
+        "other": other,
+        "fingerprint": fingerprint(make_agent(spec, rules), spec),
+        "other_fingerprint": fingerprint(make_agent(other, rules), other),
+        "adjust": adjust,
+        "adjust_hash": make_evaluator(adjust, rules).hash,
+        "share": share,
+        "interval95": [share - 1.96 * error, share + 1.96 * error],
+        "raw_share": float(raw.mean()),
+        "raw_half_width": 1.96 * _standard_error(raw),
+        "agreement": float(luck.mean()) / max(_standard_error(luck), 1e-12),
+        "variance_ratio": ratio,
+        "games": games,
+        "raw_games_for_the_same": round(games * ratio),
+        "truncated": sum(chunk["truncated"] for chunk in chunks),
+        "cpu_seconds": sum(chunk["seconds"] for chunk in chunks),
+    }
+
+
+# -------------------------------------------------------------------------------------- all of them
+
+
+class Ladder:
+    """Plays what is missing of the ladder and keeps it in a folder.
+
+    Args:
+        folder: where records and figures are kept.
+        games: of each pairing of the tournaments.
+        half_width: of the matches alone against the yardsticks, as a share.
+        seconds: CPU seconds that one match of a searching agent may take.
+        fast: the agents of the tournaments.
+        searching: the agents that play adjusted matches.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        games: int = 4000,
+        half_width: float = HALF_WIDTH,
+        seconds: float = 30.0,
+        fast: Sequence[str] | None = None,
+        searching: Sequence[str] = SEARCHING,
+    ) -> None:
+        self.folder = folder
+        self.games = games
+        self.half_width = half_width
+        self.seconds = seconds
+        self.fast = list(fast) if fast is not None else fast_agents()
+        self.searching = list(searching)
+        folder.mkdir(parents=True, exist_ok=True)
+
+    @property
+    def yardsticks(self) -> list[str]:
+        """``random``, and ``tuned`` where it is known."""
+        return [name for name in YARDSTICKS if name in self.fast]
+
+    def play(self, name: str, players: int, say: Any = print) -> None:
+        """Play everything that is missing of one rule set and number of players."""
+        rules = find_rules(name).replace(players=players)
+        key = f"{name}-{players}p"
+        settings = make_settings(self.fast, rules, seed=SEED)
+        say(f"{key}: tournament of {len(self.fast)}")
+        with progress_bar() as bar:
+            play_tournament(settings, self.folder / f"{key}.jsonl", self.games, progress=bar)
+        for other in self.yardsticks:
+            for spec in self.fast:
+                if spec != other:
+                    self._alone(key, spec, other, rules, say)
+        for spec in self.searching:
+            for other in self.yardsticks:
+                self._alone_adjusted(key, spec, other, rules, say)
+
+    def _alone(self, key: str, spec: str, other: str, rules: Rules, say: Any) -> None:
+        kept = self.rows(key, "alone")
+        prints = [fingerprint(make_agent(s, rules), s) for s in (spec, other)]
+        for row in kept:
+            same = [row["fingerprint"], row["other_fingerprint"]] == prints
+            width = (row["interval95"][1] - row["interval95"][0]) / 2
+            if (row["agent"], row["other"]) == (spec, other) and same and width <= self.half_width:
+                return
+        row = alone(spec, other, rules, self.half_width)
+        say(f"{key}: {spec} alone against {other}: {percent(row['share'], 2)} %")
+        rest = [r for r in kept if (r["agent"], r["other"]) != (spec, other)]
+        self._keep(key, "alone", [*rest, row])
+
+    def _alone_adjusted(self, key: str, spec: str, other: str, rules: Rules, say: Any) -> None:
+        kept = self.rows(key, "searching")
+        mine = [r for r in kept if (r["row"]["agent"], r["row"]["other"]) == (spec, other)]
+        rest = [r for r in kept if r not in mine]
+        prints = [fingerprint(make_agent(s, rules), s) for s in (spec, other)]
+        before: list[dict[str, Any]] = []
+        if mine and [mine[0]["row"]["fingerprint"], mine[0]["row"]["other_fingerprint"]] == prints:
+            before = mine[0]["chunks"]
+        for chunks in alone_adjusted(spec, other, rules, self.half_width, self.seconds, before):
+            row = adjusted_row(spec, other, rules, chunks)
+            self._keep(key, "searching", [*rest, {"row": row, "chunks": chunks}])
+            width = (row["interval95"][1] - row["interval95"][0]) / 2
+            say(
+                f"{key}: {spec} alone against {other}: {percent(row['share'], 2)} "
+                f"±{percent(width, 2)} %, {row['games']} games, {row['cpu_seconds']:.0f} s"
+            )
+
+    def rows(self, key: str, kind: str) -> list[dict[str, Any]]:
+        """Return what is kept of a kind (``alone`` or ``searching``)."""
+        path = self.folder / f"{key}-{kind}.json"
+        if not path.exists():
+            return []
+        found: list[dict[str, Any]] = json.loads(path.read_text(encoding="utf-8"))
+        return found
+
+    def _keep(self, key: str, kind: str, rows: list[dict[str, Any]]) -> None:
+        write_whole(self.folder / f"{key}-{kind}.json", json.dumps(rows))
+
+    # --------------------------------------------------------------------------------- the document
+
+    def figures(self, name: str, players: int) -> dict[str, Any] | None:
+        """Return all figures of one rule set and number of players; None if nothing is kept."""
+        key = f"{name}-{players}p"
+        path = self.folder / f"{key}.jsonl"
+        if not path.exists():
+            return None
+        tournament = read_tournament(path)
+        summary = summarise(tournament, running=False)
+        lines = self.rows(key, "alone")
+        agents = []
+        for agent in summary["agents"]:
+            met = {
+                row["other"]: {k: row[k] for k in ("share", "interval95", "games", "truncated")}
+                for row in lines
+                if row["agent"] == agent["agent"] and row["fingerprint"] == agent["fingerprint"]
+            }
+            keep = ("agent", "fingerprint", "games", "elo", "elo95", "points", "points95",
+                    "pass_share", "captures_per_game", "mean_length")  # fmt: skip
+            agents.append({**{k: agent[k] for k in keep}, "alone_against": met})
+        return {
+            "rules": summary["rules"],
+            "rules_hash": summary["rules_hash"],
+            "players": players,
+            "games": summary["games"],
+            "truncated_share": summary["truncated_share"],
+            "mean_length": summary["mean_length"],
+            "versions": summary["versions"],
+            "agents": agents,
+            "searching": [r["row"] for r in self.rows(key, "searching")],
+        }
+
+
+def document(ladders: Sequence[dict[str, Any]], command: str) -> str:
+    """Return the text of ``docs/ladder.md``."""
+    head = _INTRODUCTION.format(
+        command=command, version=__version__, python=platform.python_version(),
+        numpy=np.__version__, cap=f"{DEFAULT_CAP:,}", seed=SEED,
+    )  # fmt: skip
+    return head + "".join(_ladder_part(ladder) for ladder in ladders)
+
+
+_INTRODUCTION = """\
+# The ladder
+
+How the agents of this project compare, for each rule set with 2, 3 and 4 players. This page is made
+by a command; nothing in it is typed by hand:
+
+```
+{command}
+```
+
+Versions: kimble-rl {version}, Python {python}, numpy {numpy}. Seed of the dice {seed}; games are
+cut off after {cap} throws and then count 1/n to each player.
+
+How to read the tables:
+
+* **Elo**: Plackett-Luce rating from a tournament of everybody against everybody, `random` at 0,
+  with the half-width of its 95 % interval (whole seat blocks drawn again).
+* **points**: share of the games (%) at tables shared with one other agent, in every arrangement of
+  the seats on equal dice, over all opponents; par is 50.
+* **v random**, **v tuned**: win share (%) of the agent *alone* against those at all other places,
+  all rotations of the seats on equal dice; par is 100/n. ± is the half-width of a 95 % seat-block
+  bootstrap interval. `tuned` is a heuristic whose weights were sought by machine for each rule set
+  and number of players. Luck caps all of these: nobody wins far more.
+* **games**: how many stand behind the row.
+* **passes**: share of its choices (%) that the agent answers by passing.
+
+Searching agents are slow, so their luck is taken off: *adjusted* is the win share less what the
+dice gave, an unbiased estimate (`kimble evaluate --adjust linear`). *raw* is the plain share of the
+same games, *variance ÷* how many times smaller the variance has become, *saved* the raw games that
+the same interval would have taken beyond those played, *agree* the difference of raw and adjusted
+in standard errors (a self-test: it should lie within ±4).
+"""
+
+
+def _ladder_part(ladder: dict[str, Any]) -> str:
+    n = ladder["players"]
+    sticks = [s for s in YARDSTICKS if any(s in a["alone_against"] for a in ladder["agents"])]
+    lines = [
+        f"\n## {ladder['rules']}, {n} players\n",
+        f"{ladder['games']:,} games of the tournament, mean length {ladder['mean_length']:.0f} "
+        f"throws, {100 * ladder['truncated_share']:.3f} % cut off. Rules hash "
+        f"`{ladder['rules_hash']}`.\n",
+        "| | agent | Elo | points |" + "".join(f" v {s} |" for s in sticks) + " games | passes |",
+        "|---:|---|---:|---:|" + "---:|" * len(sticks) + "---:|---:|",
+    ]
+    for rank, agent in enumerate(ladder["agents"], 1):
+        elo = (agent["elo95"][1] - agent["elo95"][0]) / 2
+        points = (agent["points95"][1] - agent["points95"][0]) / 2
+        met = agent["alone_against"]
+        games = agent["games"] + sum(row["games"] for row in met.values())
+        cells = [
+            str(rank),
+            f"`{agent['agent']}`",
+            f"{agent['elo']:.0f}" + (f" ±{elo:.0f}" if elo > 0 else ""),
+            f"{percent(agent['points'])} ±{percent(points, 2)}",
+            *(_share(met.get(s)) for s in sticks),
+            f"{games:,}",
+            percent(agent["pass_share"]),
+        ]
+        lines.append("| " + " | ".join(cells) + " |")
+    widest = max(
+        [(a["points95"][1] - a["points95"][0]) / 2 for a in ladder["agents"]]
+        + [
+            (row["interval95"][1] - row["interval95"][0]) / 2
+            for a in ladder["agents"]
+            for row in a["alone_against"].values()
+        ]
+    )
+    lines.append(f"\nWidest half-width of points and shares: ±{percent(widest, 2)}.")
+    if ladder["searching"]:
+        lines += _searching(ladder)
+    return "\n".join(lines) + "\n"
+
+
+def _share(row: dict[str, Any] | None) -> str:
+    if row is None:
+        return "–"
+    return (
+        f"{percent(row['share'])} ±{percent((row['interval95'][1] - row['interval95'][0]) / 2, 2)}"
+    )
+
+
+def _searching(ladder: dict[str, Any]) -> list[str]:
+    first = ladder["searching"][0]
+    lines = [
+        f"\nSearching agents, luck counted by `{first['adjust']}` (`{first['adjust_hash']}`):\n",
+        "| agent | alone against | adjusted | raw | games | variance ÷ | saved | agree |",
+        "|---|---|---:|---:|---:|---:|---:|---:|",
+    ]
+    for row in ladder["searching"]:
+        saved = row["raw_games_for_the_same"] - row["games"]
+        lines.append(
+            f"| `{row['agent']}` | `{row['other']}` | {_share(row)} | {percent(row['raw_share'])} "
+            f"±{percent(row['raw_half_width'], 2)} | {row['games']:,} "
+            f"| {row['variance_ratio']:.1f} | {saved:,} | {row['agreement']:+.1f} |"
+        )
+    return lines
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Play what is missing and write the document."""
+    parser = argparse.ArgumentParser(prog="python -m evaluation.ladder", description=__doc__)
+    parser.add_argument("--folder", type=Path, default=Path("runs/ladder"))
+    parser.add_argument("--write", type=Path, help="the document, for example docs/ladder.md")
+    parser.add_argument(
+        "--only", nargs="*", help="for example kimble-2p norske-4p; all if left out"
+    )
+    parser.add_argument("--games", type=int, default=4000, help="of each pairing of a tournament")
+    parser.add_argument("--points", type=float, default=100 * HALF_WIDTH, help="half-width wanted")
+    parser.add_argument(
+        "--seconds", type=float, default=30.0, help="per match of a searching agent"
+    )
+    parser.add_argument(
+        "--agents", nargs="*", help="of the tournaments; all heuristics if left out"
+    )
+    parser.add_argument("--searching", nargs="*", default=list(SEARCHING))
+    parser.add_argument("--no-play", action="store_true", help="only write the document")
+    given = parser.parse_args(arguments)
+    ladder = Ladder(
+        given.folder, given.games, given.points / 100, given.seconds, given.agents, given.searching
+    )
+    keys = [(name, players) for name in RULES for players in PLAYERS]
+    if not given.no_play:
+        for name, players in keys:
+            if not given.only or f"{name}-{players}p" in given.only:
+                ladder.play(name, players)
+    if given.write is None:
+        return
+    found = [ladder.figures(name, players) for name, players in keys]
+    kept = [figures for figures in found if figures is not None]
+    if not kept:
+        raise KimbleError(f"nothing has been played in {given.folder}")
+    command = (
+        f"python -m evaluation.ladder --games {given.games} --points {given.points:g} "
+        f"--seconds {given.seconds:g} --write {given.write}"
+    )
+    write_whole(given.write, document(kept, command))
+    data = {"format": "kimble-ladder-1", "kimble_rl": __version__, "seed": SEED, "ladders": kept}
+    write_whole(given.write.with_suffix(".json"), json.dumps(data, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except KimbleError as error:
+        print(f"error: {error}", file=sys.stderr)
+        sys.exit(2)
