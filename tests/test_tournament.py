@@ -575,7 +575,7 @@ def test_evaluate_and_compare_take_luck_off(capsys: pytest.CaptureFixture[str]) 
         compare("mixed", "random", players=2, games=10, adjust="nothing", json=True)
 
 
-# ---------------------------------------------------------------------------------------- the ladder
+# --------------------------------------------------------------------------------------- the ladder
 
 
 def test_the_ladder_goes_on_where_it_stopped_and_writes_its_page(tmp_path: Path) -> None:
