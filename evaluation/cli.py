@@ -13,12 +13,13 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from evaluation.compare import Comparison, print_comparison, write_comparison
+from evaluation.compare import Comparison, parity_test, print_comparison, write_comparison
 from evaluation.compare import compare as play_comparison
 from evaluation.match import DEFAULT_CAP, MatchResult, play_match
 from evaluation.planner import Need, measured_needs, needs_json, print_needs, typical_needs
 from evaluation.progress import clock, progress_bar
 from evaluation.table import print_table, write_json
+from evaluation.tabletop import make_agents
 from evaluation.tournament import Tournament, make_settings, play_tournament
 from kimble_env.errors import KimbleError
 from kimble_env.rules import Rules, find_rules
@@ -163,6 +164,7 @@ def tournament(
             settings, place, games, threads=threads, workers=workers, progress=bar
         )
     summary = summarise(played)
+    summary["self_tests"] += _parity_tests(played)
     if losses:
         add_losses(summary, played)
     if report is not None:
@@ -176,6 +178,22 @@ def tournament(
     else:
         print_report(summary, str(place))
     return played
+
+
+def _parity_tests(played: Tournament) -> list[dict[str, Any]]:
+    """Play every agent against itself at the tables of the tournament: one block each."""
+    settings = played.settings
+    made = make_agents(settings.agents, settings.rules)
+    tests = [
+        parity_test(settings.rules, agent, spec, settings.seatings, settings.seed, settings.cap, 1)
+        for agent, spec in zip(made, settings.agents, strict=True)
+    ]
+    failed = [vars(test) for test in tests if not test.passed]
+    loose = [test.text for test in tests if test.passed and ";" in test.text]
+    if failed:
+        return failed
+    text = f"each of the {len(tests)} agents against itself wins 50.00 %"
+    return [{"name": "parity", "passed": True, "text": "; ".join([text, *loose])}]
 
 
 def plan(

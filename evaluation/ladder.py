@@ -52,11 +52,22 @@ _CHUNK_SECONDS = 20.0  # of a searching agent's match between two savings
 
 
 def fast_agents() -> list[str]:
-    """Return ``random`` and all named heuristics that this installation knows."""
+    """Return ``random`` and all named heuristics that this installation knows.
+
+    A heuristic that is ``random`` by another name is left out.
+    """
     from agents.heuristics import heuristic_names
 
     known = known_specs()
-    return [ANCHOR, *(name for name in heuristic_names() if name in known)]
+    random = fingerprint(make_agent(ANCHOR), ANCHOR)
+    return [
+        ANCHOR,
+        *(
+            name
+            for name in heuristic_names()
+            if name in known and fingerprint(make_agent(name), name) != random
+        ),
+    ]
 
 
 # -------------------------------------------------------------------------------------- the matches

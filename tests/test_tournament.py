@@ -477,7 +477,13 @@ def test_the_tournament_command_prints_and_writes(
     place, folder = tmp_path / "t.jsonl", tmp_path / "tables"
     tournament(THREE, players=3, games=300, record=place, csv=folder)
     out = capsys.readouterr().out
-    for text in ("kimble, 3 players, 900 games", "Elo", "1 v 2 random", "self-test seats: ok"):
+    for text in (
+        "kimble, 3 players, 900 games",
+        "Elo",
+        "1 v 2 random",
+        "self-test seats: ok",
+        "self-test parity: ok",
+    ):
         assert text in out
     tournament(THREE, players=3, games=300, record=place, json=True)
     data = json.loads(capsys.readouterr().out)
