@@ -17,7 +17,7 @@ from kimble_env._jit import CODE_CACHE, COMPILED
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-SOURCES = ("compiling.py", "probes.py", "kernels.py", "lookup.py", "duel.py", "norske.py")
+SOURCES = ("compiling.py", "probes.py", "kernels.py", "lookup.py", "positions.py", "norske.py")
 
 
 def _folder() -> Path:
@@ -33,13 +33,23 @@ _CACHE = _folder()
 
 def fast(function: F) -> F:
     """Compile: nogil, cached; sums and comparisons may be reordered, so that loops vectorise."""
-    if not COMPILED:
-        return function
+    return _compile(function) if COMPILED else function
+
+
+def inner(function: F) -> F:
+    """Compile as ``fast`` does, copied into its callers: for what is called once per cell.
+
+    Passing a dozen arrays to a function takes longer than such a function itself.
+    """
+    return _compile(function, forceinline=True) if COMPILED else function
+
+
+def _compile(function: F, **more: bool) -> F:
     previous = numba.config.CACHE_DIR
     numba.config.CACHE_DIR = str(_CACHE)
     try:
         options = {"cache": True, "nogil": True, "error_model": "numpy", "fastmath": True}
-        compiled: F = numba.njit(**options)(function)
+        compiled: F = numba.njit(**options, **more)(function)
     finally:
         numba.config.CACHE_DIR = previous
     return compiled

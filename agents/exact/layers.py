@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from agents.exact import kernels
+from agents.exact import kernels, positions
 from agents.exact.transitions import FINISHED, UNUSED, SeatMoves
 
 SLOTS = 4  # moves of one face: every piece has at most one
@@ -20,7 +20,8 @@ NO_FIELD = 63
 SMALL_LAYER = 100_000  # cells below which a second thread costs more than it brings
 CHUNKS_PER_THREAD = 8
 
-Blocks = Callable[[int, int], tuple[npt.NDArray[Any], npt.NDArray[Any]]]
+Pair = tuple[npt.NDArray[Any], npt.NDArray[Any]]
+Blocks = Callable[[tuple[int, int]], Pair]
 Tolls = Sequence[tuple[float, float]]
 Report = Callable[[int, float, int], None]
 
@@ -40,13 +41,14 @@ class Layer:
     Args:
         a, b: move tables of the two seats (``SeatMoves``, or ``SeatUnits`` in Norske),
             ``add_losses`` done for the two masks.
-        blocks: returns solved P and Q of a later layer (slot_a, slot_b).
+        blocks: returns solved P and Q of a later layer (slot_a, slot_b); None for those who want
+            the tables of moves alone, or fill the arena themselves.
         dtype: float32 or float64.
         start: first values of P and Q.
     """
 
     def __init__(
-        self, a: Any, b: Any, slot_a: int, slot_b: int, blocks: Blocks, dtype: Any,
+        self, a: Any, b: Any, slot_a: int, slot_b: int, blocks: Blocks | None, dtype: Any,
         start: tuple[float, float],
     ) -> None:
         self.a, self.b, self.slot_a, self.slot_b = a, b, slot_a, slot_b
@@ -85,15 +87,18 @@ class Layer:
         self.row_count, self.columns = sum(rows) + 2, sum(widths) + 2
         self.length = at + 3 * self.nj
 
-    def _fill(self, blocks: Blocks, start: tuple[float, float]) -> None:
+    def _fill(self, blocks: Blocks | None, start: tuple[float, float]) -> None:
         self.arena = np.empty(self.length, self.dtype)
+        if blocks is None:
+            return  # memory that is not touched costs nothing
         self.p[:], self.q[:] = start
         for e in self.exits_a:
             first, count = self.row_base[e], int(self.a.encoding.sizes[e])
-            for side, block in zip((self.p_rows, self.q_rows), blocks(e, self.slot_b), strict=True):
+            pair = blocks((e, self.slot_b))
+            for side, block in zip((self.p_rows, self.q_rows), pair, strict=True):
                 _copy(self._view(int(side[first]), count, self.nj), block)
         for (at_p, at_q, width), e in zip(self.exits.tolist(), self.exits_b, strict=True):
-            for at, block in zip((at_p, at_q), blocks(self.slot_a, e), strict=True):
+            for at, block in zip((at_p, at_q), blocks((self.slot_a, e)), strict=True):
                 _copy(self._view(at, self.ni, width), block)
         for at, value in zip(self.constants, (0.0, 1.0, -1.0), strict=True):
             self.arena[at : at + self.nj] = value
@@ -111,6 +116,20 @@ class Layer:
         """Win chance of seat b about to throw: [ni, nj], seat a's configuration as the row."""
         return self._view(int(self.q_rows[0]), self.ni, self.nj)
 
+    def exit_blocks(self) -> list[tuple[tuple[int, int], Pair]]:
+        """Return views of what lies here of each later layer: its slots, and P and Q."""
+        out = []
+        for e in self.exits_a:
+            first, count = self.row_base[e], int(self.a.encoding.sizes[e])
+            views = [
+                self._view(int(rows[first]), count, self.nj) for rows in (self.p_rows, self.q_rows)
+            ]
+            out.append(((e, self.slot_b), (views[0], views[1])))
+        for (at_p, at_q, width), e in zip(self.exits.tolist(), self.exits_b, strict=True):
+            pair = (self._view(at_p, self.ni, width), self._view(at_q, self.ni, width))
+            out.append(((self.slot_a, e), pair))
+        return out
+
     # ------------------------------------------------------------------------------ move tables
 
     def _tables(self) -> None:
@@ -120,8 +139,7 @@ class Layer:
         self.a_fields = _seen(self.a.hits, moves_a.own_fields)
         b_fields = moves_b.own_fields
         ring = self.b.encoding.ring
-        bits = np.where(b_fields >= 0, np.int64(1) << b_fields.clip(0).astype(np.int64), 0)
-        self.b_masks = np.bitwise_or.reduce(bits, axis=1)
+        self.b_masks = _bits(b_fields)
         starts, cells, minus = [0], [], []
         for field in range(ring):
             where, piece = np.nonzero(b_fields == field)
@@ -132,26 +150,63 @@ class Layer:
         self.cells = np.concatenate(cells).astype(np.uint32)
         self.cells_minus = np.concatenate(minus).astype(np.uint32)
 
-    def _arguments(self) -> tuple[Any, ...]:
-        moves_a, moves_b = self.a.moves(self.slot_a), self.b.moves(self.slot_b)
-        lists = (
-            self.cell_starts, self.cells, self.cells_minus, self.exits, self.columns,
-            _idle(moves_a, self.dtype), _idle(moves_b, self.dtype),
+    def place(self) -> kernels.Place:
+        """Return where the tables lie, for the kernels."""
+        return kernels.Place(
+            self.arena, self.p_rows, self.q_rows, self.exits, self.columns, self.nj,
+            self.constants[0],
         )
-        if not self.a.rules.battles:
-            return (
-                self.arena, self.p_rows, self.q_rows, self.ni, self.nj, self.a_moves, moves_a.flags,
-                self.a_fields, moves_a.minus, self.b_moves, moves_b.flags, self.b_masks, *lists,
+
+    def rows(self) -> kernels.Rows:
+        """Return the moves of seat a, for the kernels."""
+        moves = self.a.moves(self.slot_a)
+        return kernels.Rows(
+            self.a_moves, counts_of(moves), moves.flags, moves.fields, moves.losers, self.a_fields,
+            moves.minus, moves.own_fields, _by_field(self.a, self.dtype), _idle(moves, self.dtype),
+        )  # fmt: skip
+
+    def cols(self) -> kernels.Columns:
+        """Return the moves of seat b, for the kernels."""
+        moves = self.b.moves(self.slot_b)
+        hits = _pad(moves, moves.fields)
+        return kernels.Columns(
+            self.b_moves, moves.flags, self.b_masks, np.where(hits < 0, NO_FIELD, hits).astype(
+                np.int8
+            ),
+            _pad(moves, moves.losers).clip(0).astype(self.b_moves.dtype),
+            _by_field(self.b, self.dtype), _idle(moves, self.dtype), self.cell_starts, self.cells,
+            self.cells_minus,
+        )  # fmt: skip
+
+    def where(self, arena: npt.NDArray[Any] | None = None) -> positions.Where:
+        """Return where the tables lie, for ``positions.py``; in another arena if given."""
+        places = self.column_places()
+        return positions.Where(
+            self.arena if arena is None else arena, self.p_rows, self.q_rows, *places
+        )
+
+    def seats(self) -> tuple[positions.Seat, positions.Seat]:
+        """Return the moves of both seats, for ``positions.py``."""
+        moves = (self.a.moves(self.slot_a), self.b.moves(self.slot_b))
+        masks = [_bits(m.own_fields) for m in moves]
+        seen = [
+            _bits(_seen(seat.hits, m.own_fields))
+            for seat, m in zip((self.a, self.b), moves, strict=True)
+        ]
+        reached = (
+            _numbers(moves[0], self.slot_a, self.row_base, self.row_count),
+            _numbers(moves[1], self.slot_b, self.column_base, self.columns),
+        )
+        return tuple(  # type: ignore[return-value]
+            positions.Seat(
+                _guarded(to), _guarded(counts_of(m)), _guarded(m.fields), _guarded(m.losers),
+                (m.flags >> 1).astype(np.int8), np.ones(len(m.configs), np.int8), m.own_fields,
+                m.minus, np.zeros(len(m.configs), np.int8), own, theirs, _guarded(m.codes),
+                _by_field(seat, np.dtype(np.float64)),
             )
-        counts = (moves_a.targets[..., 0] != UNUSED).sum(axis=2).astype(np.int8)
-        b_hits = _pad(moves_b, moves_b.fields)
-        return (
-            self.arena, self.p_rows, self.q_rows, self.ni, self.nj, self.a_moves, counts,
-            moves_a.flags, moves_a.fields, moves_a.losers, self.a_fields, moves_a.minus,
-            moves_a.own_fields, _by_field(self.a, self.dtype), self.b_moves, moves_b.flags,
-            self.b_masks, np.where(b_hits < 0, NO_FIELD, b_hits).astype(np.int8),
-            _pad(moves_b, moves_b.losers).clip(0).astype(self.b_moves.dtype),
-            _by_field(self.b, self.dtype), *lists,
+            for seat, m, to, own, theirs in zip(
+                (self.a, self.b), moves, reached, masks, seen, strict=True
+            )
         )
 
     def column_places(self) -> tuple[npt.NDArray[np.int64], ...]:
@@ -189,13 +244,26 @@ class Layer:
         Raises:
             RuntimeError: that was not reached within ``most_sweeps``.
         """
+        sweep, arguments = self.sweeper()
+        return self.iterate(
+            sweep, arguments, tolerance, most_sweeps, pool, threads, report, tolls
+        )
+
+    def iterate(
+        self, sweep: Any, arguments: tuple[Any, ...], tolerance: float, most_sweeps: int,
+        pool: ThreadPoolExecutor | None, threads: int, report: Report | None = None,
+        tolls: Tolls = (),
+    ) -> LayerResult:
+        """Sweep as ``solve`` does, with any compiled sweep (arguments but toll and rows).
+
+        Raises:
+            RuntimeError: the tolerance was not reached within ``most_sweeps``.
+        """
         began = time.monotonic()
-        sweep = kernels.sweep_battles if self.a.rules.battles else kernels.sweep_plain
-        arguments = self._arguments()
         ahead = list(tolls)
         for count in range(1, most_sweeps + 1):
             toll = ahead[0][0] if ahead else 0.0
-            change = self._sweep(sweep, (*arguments, toll), pool, threads, report, count)
+            change = self.sweep(sweep, (*arguments, toll), pool, threads, report, count)
             if report is not None:
                 report(count, change, 0)
             if ahead and change <= max(ahead[0][1], tolerance):
@@ -207,10 +275,16 @@ class Layer:
             f"{most_sweeps} sweeps, expected at most {tolerance:.3g}"
         )
 
-    def _sweep(
+    def sweeper(self) -> tuple[Any, tuple[Any, ...]]:
+        """Return the compiled sweep for perfect play, and its arguments but toll and rows."""
+        sweep = kernels.sweep_battles if self.a.rules.battles else kernels.sweep_plain
+        return sweep, (self.place(), self.rows(), self.cols())
+
+    def sweep(
         self, sweep: Any, arguments: tuple[Any, ...], pool: ThreadPoolExecutor | None, threads: int,
         report: Report | None, count: int,
     ) -> float:
+        """Sweep once over all rows, in slices on the pool; return the largest change."""
         if pool is None or threads < 2 or self.ni < 2 * threads or self.ni * self.nj < SMALL_LAYER:
             return float(sweep(*arguments, 0, self.ni))
         parts = min(self.ni, threads * CHUNKS_PER_THREAD)
@@ -227,24 +301,36 @@ class Layer:
         return change
 
 
+def counts_of(moves: Any) -> npt.NDArray[np.int8]:
+    """Return how many moves each configuration has per face: int8 [N, (guards,) 6]."""
+    counts: npt.NDArray[np.int8] = (moves.targets[..., 0] != UNUSED).sum(axis=-1).astype(np.int8)
+    return counts
+
+
 def _exits(seat: Any, slot: int) -> list[int]:
     """Return the other masks that a move can reach from a mask."""
     reached = np.unique(seat.moves(slot).targets[..., 0]).tolist()
     return [s for s in reached if s >= 0 and s != slot]
 
 
-def _reach(moves: Any, slot: int, base: dict[int, int], count: int) -> npt.NDArray[Any]:
-    """Turn (mask, rank) of every move into one number: own ranks, exits, won, no move.
-
-    Faces with fewer than four moves repeat one; without any move they stay where they are, except
-    for a 6, where staying is handled by the kernel.
-    """
+def _numbers(moves: Any, slot: int, base: dict[int, int], count: int) -> npt.NDArray[np.int64]:
+    """Turn (slot, rank) of every move into one number: own ranks, exits, won; -1 no move."""
     where, rank = moves.targets[..., 0], moves.targets[..., 1]
     number = np.full(where.shape, -1, np.int64)
     number[where == slot] = rank[where == slot]
     for s, first in base.items():
         number[where == s] = first + rank[where == s]
     number[where == FINISHED] = count - 2
+    return number
+
+
+def _reach(moves: Any, slot: int, base: dict[int, int], count: int) -> npt.NDArray[Any]:
+    """Number the moves as the kernels want them: always ``SLOTS`` per face.
+
+    Faces with fewer than four moves repeat one; without any move they stay where they are, except
+    for a 6, where staying is handled by the kernel.
+    """
+    number = _numbers(moves, slot, base, count)
     none = np.repeat(np.arange(len(number))[:, None], 6, axis=1)
     none[:, 5] = count - 1
     out = np.empty((*number.shape[:2], SLOTS), np.int64)
@@ -252,6 +338,18 @@ def _reach(moves: Any, slot: int, base: dict[int, int], count: int) -> npt.NDArr
     for k in range(number.shape[2]):
         out[..., k] = np.where(number[..., k] >= 0, number[..., k], out[..., 0])
     return out.astype(np.uint16 if count < 1 << 16 else np.uint32)
+
+
+def _guarded(table: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Give a table the axis of guards, of which Kimble and Kombat have one."""
+    return np.ascontiguousarray(table[:, None])
+
+
+def _bits(fields: npt.NDArray[np.int8]) -> npt.NDArray[np.int64]:
+    """Return fields, -1 for none, as bits: int8 [N, pieces] to int64 [N]."""
+    bits = np.where(fields >= 0, np.int64(1) << fields.clip(0).astype(np.int64), 0)
+    out: npt.NDArray[np.int64] = np.bitwise_or.reduce(bits, axis=1)
+    return out
 
 
 def _pad(moves: Any, table: npt.NDArray[Any]) -> npt.NDArray[Any]:

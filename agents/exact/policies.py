@@ -1,274 +1,222 @@
-"""Exact evaluation of fixed players: head-to-head, best response, length of perfect games.
+"""Players of the exact evaluation: perfect, uniform, or an agent asked about every position.
 
-The same layers as in ``solver.py``, solved for policies instead of perfect play (``duel.py``). All
-tables are kept in memory, so this is for at most three pieces (half a gigabyte).
+A policy is a uint8 per position and face whose bits say which of the moves in the solver's tables
+are played, alike often; bit 4 is a pass, or a throw without a move (see ``kernels.py``). So ties
+that an agent breaks by lot are no simulation but part of the exact result.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from typing import Any
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from agents.exact import duel
+from agents.exact import positions
 from agents.exact.errors import TableError
-from agents.exact.layers import Layer, _by_field
+from agents.exact.kernels import BEST, FIXED, STAY
+from agents.exact.layers import Layer
 from agents.exact.solver import Solver
-from agents.exact.transitions import UNUSED, SeatMoves, check_supported
 from kimble_env.kernel import STATE
-from kimble_env.opponents import Agent
+from kimble_env.opponents import Agent, WeightAgent
 from kimble_env.rules import Rules
 
-MOST_PIECES = 3
-Choices = npt.NDArray[np.uint8]
-Blocks = dict[tuple[int, int], tuple[npt.NDArray[Any], npt.NDArray[Any]]]
+Codes = npt.NDArray[np.uint8]
+Say = Callable[[str], None]
+BATCH = 16_384  # decisions that an agent is asked about at once, at least where a layer has them
+PROBES = 2_048  # … and those about which it is asked twice, with other keys
 
 
-@dataclass(frozen=True)
-class Player:
-    """One side of a duel: ``kind`` of duel.py and, for FIXED, the agent."""
+class Player(Protocol):
+    """One side of a game: ``kind`` of kernels.py and, for FIXED, its policy."""
 
     kind: int
-    agent: Agent | None = None
+
+    def codes(self, layer: Layer, side: int) -> Codes:
+        """Return the policy in a layer: [ni, 6, nj] as seat a, [ni, nj, 6] as seat b."""
+        ...
 
 
-PERFECT = Player(duel.BEST)
-UNIFORM = Player(duel.UNIFORM)
+class Best:
+    """The best answer to the other side; against another Best that is perfect play."""
+
+    kind = BEST
+
+    def codes(self, layer: Layer, side: int) -> Codes:
+        """Return an empty array: nothing is read from it."""
+        return np.zeros((1, 6, 1) if side == 0 else (1, 1, 6), np.uint8)
 
 
-def player(agent: Agent | str) -> Player:
-    """Return how an agent plays in a duel; "best" is the best answer to the other side.
+class Uniform:
+    """Every legal move other than pass alike often, the agent ``random``."""
 
-    ``random`` is uniform over the moves; every other agent must be deterministic: it is asked once
-    per position, with the key 0.
-    """
-    if agent == "best":
-        return PERFECT
-    if isinstance(agent, str):
-        raise TableError(f'a player is an agent or "best", got {agent!r}')
-    return UNIFORM if agent.spec == "random" else Player(duel.FIXED, agent)
+    kind = FIXED
 
-
-class DuelLayer:
-    """A layer with the tables that ``duel.sweep_duel`` needs."""
-
-    def __init__(self, layer: Layer) -> None:
-        self.layer = layer
-        a, b = layer.a, layer.b
-        self.moves_a, self.moves_b = a.moves(layer.slot_a), b.moves(layer.slot_b)
-        clash = np.where(
-            layer.a_fields >= 0, np.int64(1) << layer.a_fields.clip(0).astype(np.int64), 0
-        )
-        self.a_clash = np.bitwise_or.reduce(clash, axis=1)
-        self.counts_a, self.counts_b = _counts(self.moves_a), _counts(self.moves_b)
-        self.p_base, self.q_base, self.width = layer.column_places()
-
-    def arguments(
-        self, kinds: tuple[int, int], choices: tuple[Choices, Choices], record: bool, count: bool,
-        passes: npt.NDArray[np.int64], clear: float = 0.0,
-    ) -> tuple[Any, ...]:
-        """Return the arguments of ``duel.sweep_duel`` but for the rows."""
-        layer, a, b = self.layer, self.moves_a, self.moves_b
-        return (
-            layer.arena, layer.p_rows, layer.q_rows, self.p_base, self.q_base, self.width,
-            layer.ni, layer.nj,
-            layer.a_moves, self.counts_a, a.flags, a.fields, a.losers,
-            _by_field(layer.a, np.float64), a.own_fields, a.minus, self.a_clash,
-            layer.b_moves, self.counts_b, b.flags, b.fields, b.losers,
-            _by_field(layer.b, np.float64), b.own_fields, b.minus, layer.b_masks,
-            *kinds, *choices, record, 0.0 if count else 1.0, 1.0 if count else -1.0,
-            1.0 if count else 0.0, clear, passes,
-        )
-
-    def choices(self, side: int, player: Player) -> Choices:
-        """Ask a FIXED player about every decision of this layer: uint8 [ni, nj, 6]."""
-        layer = self.layer
-        if player.kind != duel.FIXED:
-            return np.zeros((1, 1, 6), np.uint8)
-        assert player.agent is not None
-        out = np.zeros((layer.ni, layer.nj, 6), np.uint8)
-        seats = (layer.a.seat, layer.b.seat)
-        moves = (self.moves_a, self.moves_b)[side]
-        counts = (self.counts_a, self.counts_b)[side]
-        template = _template(seats)
-        columns = np.empty(layer.nj, np.int64)
-        pass_action = layer.a.rules.board.pass_action
-        for i in range(layer.ni):
-            for die in range(6):
-                n = duel.list_decisions(
-                    i, 0, layer.nj, die, side, counts, moves.flags, layer.b_masks, self.a_clash,
-                    columns,
-                )
-                self._forced(out, i, die, side, counts)
-                if n == 0:
-                    continue
-                states = np.repeat(template, n)
-                duel.set_up_decisions(
-                    states, *seats, seats[side], die, self.moves_a.configs[i], self.moves_b.configs,
-                    columns[:n],
-                )
-                actions = player.agent.act(states, np.zeros(n, np.uint64))
-                duel.note_choices(
-                    out, i, die, side, columns[:n], actions, moves.codes, pass_action
-                )
-        return out
-
-    def _forced(self, out: Choices, i: int, die: int, side: int, counts: Any) -> None:
-        """Where there is no move the choice is to stay (one move has the index 0)."""
-        if side == 0:
-            if counts[i, die] == 0:
-                out[i, :, die] = duel.PASS
-        else:
-            out[i, counts[:, die] == 0, die] = duel.PASS
-
-    def iterate(
-        self, arguments: tuple[Any, ...], tolerance: float, pool: ThreadPoolExecutor | None,
-        threads: int, most_sweeps: int = 20_000,
-    ) -> int:
-        """Sweep until nothing changes by more than the tolerance; return the number of sweeps.
-
-        Raises:
-            RuntimeError: that took more than ``most_sweeps``.
-        """
-        for sweep in range(1, most_sweeps + 1):
-            change = self.layer._sweep(duel.sweep_duel, arguments, pool, threads, None, sweep)
-            if change <= tolerance:
-                return sweep
-        raise RuntimeError(f"no convergence within {most_sweeps} sweeps, change {change:.3g}")
+    def codes(self, layer: Layer, side: int) -> Codes:
+        """Return the policy in a layer."""
+        seats = layer.seats()
+        me, guard = seats[side], seats[1 - side].guard
+        counts = me.counts[:, guard].astype(np.int64)  # [own, other, 6]
+        codes = np.where(counts > 0, (1 << counts) - 1, 1 << STAY).astype(np.uint8)
+        turned = codes.transpose(0, 2, 1) if side == 0 else codes.transpose(1, 0, 2)
+        return np.ascontiguousarray(turned)
 
 
-def _counts(moves: Any) -> npt.NDArray[np.int8]:
-    out: npt.NDArray[np.int8] = (moves.targets[..., 0] != UNUSED).sum(axis=2).astype(np.int8)
-    return out
+class Recorded:
+    """The perfect moves of a solved game; a pass only where it is clearly better than any move."""
+
+    kind = FIXED
+
+    def __init__(self, solver: Solver) -> None:
+        self.solver = solver
+        self.clear = max(1e-9, 10.0 * float(solver.tolerance or 0.0))
+        self.found = np.zeros(2, np.int64)
+        self._last: tuple[tuple[int, int], tuple[Codes, Codes]] | None = None
+
+    def codes(self, layer: Layer, side: int) -> Codes:
+        """Return the policy in a layer."""
+        slots = (layer.slot_a, layer.slot_b)
+        if self._last is None or self._last[0] != slots:
+            self._last = (slots, self._record(*slots))
+        return self._last[1][side]
+
+    def _record(self, x: int, y: int) -> tuple[Codes, Codes]:
+        layer = self.solver.layer(x, y, solved=True)
+        a, b = layer.seats()
+        codes = (np.zeros((layer.ni, 6, layer.nj), np.uint8),
+                 np.zeros((layer.ni, layer.nj, 6), np.uint8))
+        positions.record(layer.where(), a, b, *codes, self.clear, self.found, 0, layer.ni)
+        return codes
 
 
-def _template(seats: tuple[int, int]) -> npt.NDArray[np.void]:
-    state = np.zeros(1, STATE)
-    state["pieces"] = -1
-    state["plays"][0, list(seats)] = 1
-    state["throws"], state["winner"], state["last_action"] = 1, -1, -1
-    return state
+class Asked:
+    """An agent, asked about every decision of the game.
 
-
-def _later(solved: Blocks) -> Callable[[int, int], tuple[npt.NDArray[Any], npt.NDArray[Any]]]:
-    return lambda x, y: solved[x, y]
-
-
-@dataclass(frozen=True)
-class Duel:
-    """Win chances of seat a's player: throwing first, throwing second, and their mean."""
-
-    first: float
-    second: float
-
-    @property
-    def mean(self) -> float:
-        return 0.5 * (self.first + self.second)
-
-
-class Evaluator:
-    """Exact results of players under one game of two seats and at most three pieces.
+    Weight vectors tell which moves they play alike often. Any other agent must be deterministic.
 
     Args:
-        rules: rules with two seats.
-        tolerance: largest change of a value in the last sweep of a layer.
-        threads: sweeps at once.
+        agent: the agent.
+        solver: of the game; it need not be solved.
+        say: told how long it takes, if that is more than some seconds.
+
+    Attributes:
+        decisions: how many it was asked about.
+        same: it plays alike from both seats.
 
     Raises:
-        TableError: more pieces than that.
-        RulesError: rules the solver does not know.
+        TableError: it draws lots, or answers what the solver does not know.
     """
 
-    def __init__(self, rules: Rules, tolerance: float = 1e-9, threads: int = 1) -> None:
-        if rules.pieces > MOST_PIECES:
-            raise TableError(
-                f"exact evaluation is for at most {MOST_PIECES} pieces, got {rules.pieces}"
-            )
-        check_supported(rules)
-        self.rules, self.tolerance, self.threads = rules, tolerance, threads
-        first, second = rules.seats
-        self.a, self.b = SeatMoves(rules, first, second), SeatMoves(rules, second, first)
-        slots = len(self.a.encoding.masks)
-        for slot in range(slots):
-            self.a.add_losses(slot, self.b)
-            self.b.add_losses(slot, self.a)
-        self.pairs = [(x, y) for x in range(slots - 1, -1, -1) for y in range(slots - 1, -1, -1)]
+    kind = FIXED
 
-    def duel(self, first: Player, second: Player) -> Duel:
-        """Return the exact result of two players, seat a against seat b.
+    def __init__(self, agent: Agent, solver: Solver, say: Say | None = None) -> None:
+        self.agent, self.solver = agent, solver
+        self.decisions = 0
+        self._say, self._began, self._told = say, time.monotonic(), time.monotonic()
+        self._cells_left = self._cells_all = 2 * solver.encoding.cells
+        # what a weight vector sees turns with the board; of others nothing is known
+        alike = type(agent) is WeightAgent and solver.opposite
+        sides: tuple[dict[tuple[int, int], Codes], ...] = ({}, {})
+        for x, y in solver.all_pairs():
+            layer = solver.layer(x, y)
+            sides[0][x, y] = self._ask(layer, 0)
+            if not alike:
+                sides[1][y, x] = self._ask(layer, 1)
+        self._sides = (sides[0], sides[0] if alike else sides[1])
+        self.same = alike or (
+            solver.opposite
+            and all(np.array_equal(sides[0][pair], sides[1][pair]) for pair in sides[0])
+        )
 
-        Where passing is allowed and both stall, the game counts 1/2 each.
-        """
-        solved: Blocks = {}
-        passes = np.zeros(2, np.int64)
-        pool = ThreadPoolExecutor(self.threads) if self.threads > 1 else None
-        for x, y in self.pairs:
-            layer = DuelLayer(
-                Layer(self.a, self.b, x, y, _later(solved), np.float64, (0.5, 0.5))
-            )
-            choices = (layer.choices(0, first), layer.choices(1, second))
-            arguments = layer.arguments((first.kind, second.kind), choices, False, False, passes)
-            layer.iterate(arguments, self.tolerance, pool, self.threads)
-            solved[x, y] = (layer.layer.p.copy(), layer.layer.q.copy())
-        if pool is not None:
-            pool.shutdown()
-        p, q = solved[0, 0]
-        return Duel(float(p[0, 0]), 1.0 - float(q[0, 0]))
+    def codes(self, layer: Layer, side: int) -> Codes:
+        """Return the policy in a layer."""
+        x, y = layer.slot_a, layer.slot_b
+        if side == 0:
+            return self._sides[0][x, y]
+        return np.ascontiguousarray(self._sides[1][y, x].transpose(2, 0, 1))
 
-    def best_response(self, agent: Player) -> Duel:
-        """Return what the best player against ``agent`` scores; minus 1/2 it is exploitability."""
-        return self.duel(PERFECT, agent)
+    def _ask(self, layer: Layer, side: int) -> Codes:
+        """Ask about a layer: uint8 [own configurations, 6, the other's]."""
+        seats = layer.seats()
+        own, other = seats[side], seats[1 - side]
+        configs = (layer.a.moves(layer.slot_a).configs, layer.b.moves(layer.slot_b).configs)
+        numbers = (layer.a.seat, layer.b.seat)
+        count, across = len(own.masks), len(other.masks)
+        out = np.zeros((count, 6, across), np.uint8)
+        rows = max(1, BATCH // (6 * across))
+        states = _templates(numbers, rows * 6 * across)
+        which = np.empty((len(states), 3), np.int32)
+        r_pass = layer.a.rules.board.pass_action
+        for first in range(0, count, rows):
+            last = min(count, first + rows)
+            states_left = positions.list_decisions(
+                states, numbers[side], numbers[1 - side], configs[side], configs[1 - side], own,
+                other.guard, other.masks, first, last, out, which,
+            )  # fmt: skip
+            if states_left:
+                bits = self._answers(states[:states_left], probe=first == 0)
+                odd = positions.note_answers(
+                    bits, which[:states_left], own, other.guard, r_pass, out
+                )
+                if odd:
+                    raise TableError(f"{self.agent.spec}: {odd} answers are not legal moves")
+            self.decisions += states_left
+            self._cells_left -= (last - first) * across
+            self._progress()
+        return out
+
+    def _answers(self, states: npt.NDArray[np.void], probe: bool) -> npt.NDArray[np.int64]:
+        """Return the actions that are played in each position, as bits."""
+        agent, rules = self.agent, self.solver.rules
+        if type(agent) is WeightAgent:
+            bits = np.empty(len(states), np.int64)
+            positions.best_bits(states, rules.array, np.array(agent.weights), bits)
+            return bits
+        keys = np.arange(1, len(states) + 1, dtype=np.uint64)
+        actions = np.asarray(agent.act(states, keys)).astype(np.int64)
+        if probe:
+            some = states[:PROBES]
+            again = agent.act(some.copy(), ~keys[: len(some)] * np.uint64(0x9E3779B97F4A7C15))
+            if not np.array_equal(again, actions[: len(some)]):
+                raise TableError(
+                    f"{agent.spec} draws lots: asked twice about one position, it answers "
+                    "differently; an exact result needs a deterministic agent (or a weight "
+                    "vector, whose ties are known); simulate it: kimble evaluate"
+                )
+        return np.int64(1) << actions
+
+    def _progress(self) -> None:
+        now = time.monotonic()
+        if self._say is None or now - self._told < 5.0:
+            return
+        self._told = now
+        done = 1.0 - self._cells_left / self._cells_all
+        if type(self.agent) is WeightAgent:
+            done *= 2.0
+        left = (now - self._began) * (1.0 / max(done, 1e-9) - 1.0)
+        self._say(
+            f"{self.agent.spec}: asked about {self.decisions / 1e6:.1f} million decisions, "
+            f"about {left:.0f} s more"
+        )
 
 
-@dataclass(frozen=True)
-class PerfectPlay:
-    """What perfect play looks like: mean number of throws from the start, share of strict passes.
+def _templates(seats: tuple[int, int], count: int) -> npt.NDArray[np.void]:
+    states = np.zeros(count, STATE)
+    states["pieces"] = -1
+    states["plays"][:, list(seats)] = 1
+    states["throws"], states["winner"], states["last_action"] = 1, -1, -1
+    return states
 
-    ``strict_pass_share`` is over all pairs of a position and a die; passing is strictly best where
-    it beats every move by more than the solver's accuracy (10 tolerances, at least 1e-9).
+
+def player(agent: Agent, solver: Solver, say: Say | None = None) -> Player:
+    """Return how an agent plays; ``random`` is not asked.
+
+    Raises:
+        TableError: an agent that draws lots; one for other rules.
     """
-
-    expected_throws: float | None
-    strict_pass_share: float
-
-
-def perfect_play(solver: Solver, count_throws: bool) -> PerfectPlay:
-    """Read the perfect moves off a solved game; evaluate the length of play with them.
-
-    Args:
-        solver: of at most three pieces, solved.
-        count_throws: solve for the number of throws too; only where play cannot be endless.
-    """
-    counted: Blocks = {}
-    passes = np.zeros(2, np.int64)
-    slots = len(solver.encoding.masks)
-    pool = ThreadPoolExecutor(solver.threads) if solver.threads > 1 else None
-    best = (duel.BEST, duel.BEST)
-    clear = max(1e-9, 10.0 * float(solver.tolerance or 0.0))
-    for x in range(slots - 1, -1, -1):
-        for y in range(slots - 1, -1, -1):
-            layer = DuelLayer(
-                Layer(solver.a, solver.b, x, y, solver.block, np.float64, (0.5, 0.5))
-            )
-            layer.layer.p[:], layer.layer.q[:] = solver.block(x, y)
-            shape = (layer.layer.ni, layer.layer.nj, 6)
-            choices = (np.zeros(shape, np.uint8), np.zeros(shape, np.uint8))
-            arguments = layer.arguments(best, choices, True, False, passes, clear)
-            duel.sweep_duel(*arguments, 0, layer.layer.ni)
-            if not count_throws:
-                continue
-            count = DuelLayer(Layer(solver.a, solver.b, x, y, _later(counted), np.float64, (0, 0)))
-            one = count.layer.constants[1]
-            count.layer.arena[one : one + count.layer.nj] = 0.0  # a finished game has no throws
-            fixed = (duel.FIXED, duel.FIXED)
-            arguments = count.arguments(fixed, choices, False, True, np.zeros(2, np.int64))
-            count.iterate(arguments, 1e-8, pool, solver.threads)
-            counted[x, y] = (count.layer.p.copy(), count.layer.q.copy())
-    if pool is not None:
-        pool.shutdown()
-    throws = float(counted[0, 0][0][0, 0]) if count_throws else None
-    return PerfectPlay(throws, passes[1] / max(int(passes[0]), 1))
+    rules = getattr(agent, "rules", None)
+    if isinstance(rules, Rules) and rules.hash != solver.rules.hash:
+        raise TableError(f"{agent.spec} plays {rules}, not {solver.rules}")
+    return Uniform() if agent.spec == "random" else Asked(agent, solver, say)

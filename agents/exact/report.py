@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from agents.exact.policies import MOST_PIECES, perfect_play
+from agents.exact.duels import MOST_PIECES, perfect_play
 from agents.exact.solver import Say, Solver, two_seats
 from agents.exact.table import table_path, write_table
 from kimble_env.rules import Rules
@@ -36,7 +36,7 @@ def solve_game(
         adjacent: neighbours instead of seats opposite each other.
         bracket: solve from both sides too (default: up to 3 pieces).
         play: strict passes and, where play ends for sure, the expected number of throws (default:
-            up to 3 pieces; more is an error; not for rules with a home, Norske).
+            up to 3 pieces; more is an error).
         tolerance: largest change in the last sweep of a layer (default by pieces).
         threads: sweeps that run at once.
         folder: for checkpoints (default: the cache folder for 4 pieces, none for fewer).
@@ -82,7 +82,7 @@ def solve_game(
         "strict_pass_share": None,
         "table": str(target),
     }
-    if (small if play is None else play) and not game.home:
+    if small if play is None else play:
         found = perfect_play(solver, not game.pass_allowed)
         out["expected_throws"] = found.expected_throws
         out["strict_pass_share"] = float(found.strict_pass_share)

@@ -28,12 +28,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from agents.exact.blockfile import check_blocks, map_blocks, read_header, write_blocks
 from agents.exact.encoding import Encoding
 from agents.exact.errors import TableError
-from agents.exact.layers import Layer, Tolls
+from agents.exact.layers import Blocks, Layer, Pair, Tolls
 from agents.exact.transitions import SeatMoves, check_supported
 from agents.exact.units import SeatUnits, UnitLayer, check_units
 from kimble_env.rules import Rules, find_rules
@@ -107,8 +106,10 @@ class Solver:
             self.tolerance = DEFAULT_TOLERANCE[self.rules.pieces]
         ring = self.rules.board.ring
         same = 2 * self.rules.array[4 * first + second] == ring  # the seats see each other alike
-        self.symmetric = bool(same) and self.mode == "value"
-        self._memory: dict[tuple[int, int], tuple[npt.NDArray[Any], npt.NDArray[Any]]] = {}
+        self.opposite = bool(same)
+        self.symmetric = self.opposite and self.mode == "value"
+        self._memory: dict[tuple[int, int], Pair] = {}
+        self._prepared = False
         self._checked: set[tuple[int, int]] = set()
         self._told = 0.0
         if self.folder is not None:
@@ -147,7 +148,30 @@ class Solver:
             if not self.symmetric or y <= x
         ]
 
-    def block(self, x: int, y: int) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+    def all_pairs(self) -> list[tuple[int, int]]:
+        """Return every layer in the order of solving."""
+        slots = range(len(self.encoding.masks) - 1, -1, -1)
+        return [(x, y) for x in slots for y in slots]
+
+    def prepare(self) -> None:
+        """Make the move tables of both seats complete; ``solve`` does it too."""
+        if self._prepared:
+            return
+        for slot in range(len(self.encoding.masks)):
+            self.a.add_losses(slot, self.b)
+            self.b.add_losses(slot, self.a)
+        self._prepared = True
+
+    def layer(self, x: int, y: int, blocks: Blocks | None = None, solved: bool = False) -> Layer:
+        """Return a layer; with ``solved`` filled with the values of this solver."""
+        kind = UnitLayer if self.rules.home else Layer
+        source = (lambda pair: self.block(*pair)) if solved else blocks
+        out = kind(self.a, self.b, x, y, source, self.dtype, START[self.mode])
+        if solved:
+            out.p[:], out.q[:] = self.block(x, y)
+        return out
+
+    def block(self, x: int, y: int) -> Pair:
         """Return the solved P and Q of a layer.
 
         Raises:
@@ -196,9 +220,7 @@ class Solver:
         self._cpu = time.process_time()
         sizes = self.encoding.sizes
         self._left = sum(int(sizes[x] * sizes[y]) for x, y in self.pairs())
-        for slot in range(len(self.encoding.masks)):
-            self.a.add_losses(slot, self.b)
-            self.b.add_losses(slot, self.a)
+        self.prepare()
         pool = ThreadPoolExecutor(self.threads) if self.threads > 1 else None
         with pool or contextlib.nullcontext():
             for x, y in self.pairs():
@@ -213,8 +235,7 @@ class Solver:
             self.block(x, y)
             self.statistics.resumed += 1
             return
-        kind = UnitLayer if self.rules.home else Layer
-        layer = kind(self.a, self.b, x, y, self.block, self.dtype, START[self.mode])
+        layer = self.layer(x, y, lambda pair: self.block(*pair))
         self._resume(layer)
         saved = time.monotonic()
 

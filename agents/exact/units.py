@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import time
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from agents.exact import norske
+from agents.exact import norske, positions
 from agents.exact.encoding import HomeEncoding
-from agents.exact.layers import Blocks, Layer, LayerResult, Report, Tolls
-from agents.exact.transitions import FINISHED, UNUSED
+from agents.exact.kernels import BEST, SHARES
+from agents.exact.layers import Layer, _bits, _numbers, _seen, counts_of
+from agents.exact.transitions import UNUSED
 from kimble_env.errors import RulesError
 from kimble_env.kernel import empty_states
 from kimble_env.rules import Rules
@@ -122,76 +121,41 @@ class SeatUnits:
 
 
 class UnitLayer(Layer):
-    """A layer of Norske: the arena of ``Layer``, swept by ``norske.sweep_units``."""
+    """A layer of Norske: the arena of ``Layer``, swept by ``positions.sweep_positions``."""
 
     def _tables(self) -> None:
-        a, b = self.a.moves(self.slot_a), self.b.moves(self.slot_b)
-        self.a_moves = _reach_units(a, self.slot_a, self.row_base, self.row_count)
-        self.b_moves = _reach_units(b, self.slot_b, self.column_base, self.columns)
-        self.a_clash = _bits(self.a.hits, a.configs, self.a.ring, translate=True)
-        self.b_masks = _bits(self.b.hits, b.configs, self.b.ring, translate=False)
+        """Norske needs nothing but ``seats``."""
 
-    def _arguments(self) -> tuple[Any, ...]:
-        a, b = self.a.moves(self.slot_a), self.b.moves(self.slot_b)
+    def seats(self) -> tuple[positions.Seat, positions.Seat]:
+        """Return the moves of both seats, for ``positions.py``."""
         return (
-            self.arena, self.p_rows, self.q_rows, *self.column_places(), self.ni, self.nj,
-            self.a_moves, _counts(a), a.fields, a.tries, a.own_fields, a.minus, self.a_clash,
-            (a.configs == 0).any(axis=1).astype(np.int8),
-            self.b_moves, _counts(b), b.fields, b.tries, b.own_fields, b.minus, self.b_masks,
-            (b.configs == 0).any(axis=1).astype(np.int8),
+            _seat(self.a, self.slot_a, self.row_base, self.row_count),
+            _seat(self.b, self.slot_b, self.column_base, self.columns),
         )
 
-    def solve(
-        self, tolerance: float, most_sweeps: int, pool: ThreadPoolExecutor | None, threads: int,
-        report: Report | None = None, tolls: Tolls = (),
-    ) -> LayerResult:
-        """Sweep until no value changes by more than ``tolerance``; there are no passes to toll.
-
-        Raises:
-            RuntimeError: that was not reached within ``most_sweeps``.
-        """
-        began = time.monotonic()
-        arguments = self._arguments()
-        for count in range(1, most_sweeps + 1):
-            change = self._sweep(norske.sweep_units, arguments, pool, threads, report, count)
-            if report is not None:
-                report(count, change, 0)
-            if change <= tolerance:
-                return LayerResult(count, change, time.monotonic() - began)
-        raise RuntimeError(
-            f"layer {self.slot_a}, {self.slot_b}: values still change by {change:.3g} after "
-            f"{most_sweeps} sweeps, expected at most {tolerance:.3g}"
-        )
+    def sweeper(self) -> tuple[Any, tuple[Any, ...]]:
+        """Return the compiled sweep for perfect play, and its arguments but toll and rows."""
+        return sweep_best, (self.where(), *self.seats())
 
 
-def _counts(moves: UnitMoves) -> npt.NDArray[np.int8]:
-    out: npt.NDArray[np.int8] = (moves.targets[..., 0] != UNUSED).sum(axis=3).astype(np.int8)
-    return out
+def sweep_best(where: Any, a: Any, b: Any, toll: float, first: int, last: int) -> float:
+    """Sweep for perfect play; Norske has no passes to toll."""
+    none = (np.zeros((0, 6, 0), np.uint8), np.zeros((0, 0, 6), np.uint8))
+    change: float = positions.sweep_positions(
+        where, a, b, BEST, BEST, *none, SHARES, first, last
+    )
+    return change
 
 
-def _reach_units(
-    moves: UnitMoves, slot: int, base: dict[int, int], count: int
-) -> npt.NDArray[np.int32]:
-    """Turn (slot, rank) of every move into one number: own ranks, exits, won."""
-    where, rank = moves.targets[..., 0], moves.targets[..., 1]
-    number = np.zeros(where.shape, np.int32)
-    number[where == slot] = rank[where == slot]
-    for s, first in base.items():
-        number[where == s] = first + rank[where == s]
-    number[where == FINISHED] = count - 2
-    return number
-
-
-def _bits(
-    hits: npt.NDArray[np.int8], configs: npt.NDArray[np.int8], ring: int, translate: bool
-) -> npt.NDArray[np.int64]:
-    """Return each configuration's ring fields as bits, in own count or as the other seat sees."""
-    p = configs.astype(np.int64)
-    on_ring = (p >= 0) & (p < ring)
-    seen = hits[p.clip(0, ring - 1)].astype(np.int64) if translate else p
-    bits = np.where(on_ring & (seen >= 0), np.int64(1) << seen.clip(0), 0)
-    out: npt.NDArray[np.int64] = np.bitwise_or.reduce(bits, axis=1)
-    return out
-
-
-__all__: list[Any] = ["Blocks", "SeatUnits", "UnitLayer", "check_units"]
+def _seat(seat: SeatUnits, slot: int, base: dict[int, int], count: int) -> positions.Seat:
+    moves = seat.moves(slot)
+    p = moves.configs
+    on_ring = np.where((p >= 0) & (p < seat.ring), p, np.int8(-1)).astype(np.int8)
+    certain = np.zeros((seat.ring, 3))
+    certain[:, 0] = 1.0  # no battles
+    return positions.Seat(
+        _numbers(moves, slot, base, count), counts_of(moves), moves.fields,
+        np.zeros(moves.fields.shape, np.int32), np.zeros((len(p), 6), np.int8), moves.tries,
+        moves.own_fields, moves.minus, (p == 0).any(axis=1).astype(np.int8), _bits(on_ring),
+        _bits(_seen(seat.hits, on_ring)), moves.codes, certain,
+    )  # fmt: skip

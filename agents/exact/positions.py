@@ -1,0 +1,629 @@
+"""Compiled passes over a layer that look at every position by itself, for all three rule sets.
+
+``kernels.py`` is quicker and knows Kimble and Kombat only. Here are
+
+* ``sweep_positions``: values of perfect play or policies; how Norske is solved and played out;
+* ``record``: the perfect moves of a solved layer, written down as a policy;
+* ``push``: how often policies visit each position, starting from given masses;
+* ``tally``: what the visits cost and how much luck was in them, by the values of perfect play.
+
+What differs in Norske: batteries (several own pieces on one field, R25), so a configuration is a
+multiset; own and protected pieces in the way may cost the mover or an own unit (R28-R31), so pieces
+fall back even from the stretch and layers go by pieces home only; and a turn that starts with
+nothing in play has three throws (R23). Whether the other seat has a piece on its own start (its
+*guard*) decides which moves are legal, nothing else about it does; so moves are kept per guard.
+
+Tables P and Q, the arena and policies are those of ``kernels.py``.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from agents.exact.compiling import fast, inner
+from agents.exact.kernels import FIXED, STAY
+from kimble_env.features import best_actions, weights_kind
+from kimble_env.kernel import legal_actions
+
+STAY_CODE = 1 << STAY
+PASS_KIND, ENTER_KIND, CAPTURE_KIND, STRETCH_KIND, START_KIND, INSIDE_KIND, RUN_KIND = range(7)
+KINDS = ("pass", "enter", "capture", "to_stretch", "leave_start", "in_stretch", "run")
+SUMS = (
+    "turns", "throws", "decisions", "loss", "throw_luck", "battle_luck", "passes", "pass_best",
+)  # fmt: skip
+S_TURNS, S_THROWS, S_DECISIONS, S_LOSS, S_LUCK, S_BATTLES, S_PASSES, S_PASS_BEST = range(8)
+
+Array = Any
+
+
+class Where(NamedTuple):
+    """Where the tables of a layer lie: see ``kernels.Place`` and ``Layer.column_places``."""
+
+    arena: Array
+    p_rows: Array
+    q_rows: Array
+    p_base: Array
+    q_base: Array
+    width: Array
+
+
+class Seat(NamedTuple):
+    """The moves of one seat, by configuration.
+
+    moves: int [N, guards, 6, pieces], configuration reached. counts: int8 [N, guards, 6]. hits:
+    int8 [N, guards, 6, pieces], progress of the other seat that a move contests, or -1. losers:
+    int32, as moves, configuration after a lost battle. may_pass: int8 [N, 6]. tries: int8 [N],
+    throws of a turn. fields, minus: int8, int32 [N, pieces], own progress of each unit that can be
+    taken, and the configuration then. guard: int8 [N], index into the other seat's guards. masks,
+    seen: int64 [N], own ring fields as bits of the own and of the other seat's progress. codes:
+    int8 [N, guards, 6, pieces], actions. chances: float64 [ring, 3], by the other's progress.
+    """
+
+    moves: Array
+    counts: Array
+    hits: Array
+    losers: Array
+    may_pass: Array
+    tries: Array
+    fields: Array
+    minus: Array
+    guard: Array
+    masks: Array
+    seen: Array
+    codes: Array
+    chances: Array
+
+
+# ------------------------------------------------------------------------- where one move leads
+
+
+@inner
+def unit_on(fields, i, field):
+    """Return the index of the unit of configuration i that stands on ``field``."""
+    for n in range(fields.shape[1]):
+        if fields[i, n] == field:
+            return n
+    return -1
+
+
+@inner
+def row_of(own, across, again, k):
+    """Return where row k lies in the table of who throws next: the own one if it throws again."""
+    return own[k] if again else across[k]
+
+
+@inner
+def reach_a(
+    p_rows, q_rows, moves, hits, losers, chances, b_masks, b_fields, b_minus, i, j, g, die, n, at,
+    part,
+):
+    """Write where move n of seat a leads (offsets, chances); return how many places that is."""
+    row, q = row_of(p_rows, q_rows, die == 5, moves[i, g, die, n]), hits[i, g, die, n]
+    if q < 0 or (b_masks[j] >> q) & 1 == 0:
+        at[0], part[0] = row + j, 1.0
+        return 1
+    m = b_minus[j, unit_on(b_fields, j, q)]
+    lost = row_of(p_rows, q_rows, die == 5, losers[i, g, die, n])
+    at[0], at[1], at[2] = row + m, lost + m, lost + j
+    part[0], part[1], part[2] = chances[q, 0], chances[q, 1], chances[q, 2]
+    return 3
+
+
+@inner
+def reach_b(
+    p_rows, q_rows, p_base, q_base, width, moves, hits, losers, chances, a_masks, a_fields, a_minus,
+    i, j, g, die, n, at, part,
+):
+    """Write where move n of seat b leads; the same as ``reach_a`` from the other side."""
+    c, q = moves[j, g, die, n], hits[j, g, die, n]
+    if q < 0 or (a_masks[i] >> q) & 1 == 0:
+        at[0], part[0] = (q_base[c] if die == 5 else p_base[c]) + i * width[c], 1.0
+        return 1
+    row = row_of(q_rows, p_rows, die == 5, a_minus[i, unit_on(a_fields, i, q)])
+    u = losers[j, g, die, n]
+    at[0], at[1], at[2] = row + c, row + u, row_of(q_rows, p_rows, die == 5, i) + u
+    part[0], part[1], part[2] = chances[q, 0], chances[q, 1], chances[q, 2]
+    return 3
+
+
+@inner
+def mean_at(arena, at, part, places):
+    """Return the mean value over the places a move leads to."""
+    x = part[0] * arena[at[0]]
+    for k in range(1, places):
+        x += part[k] * arena[at[k]]
+    return x
+
+
+@inner
+def variance_at(arena, at, part, places):
+    """Return the variance over the places a move leads to."""
+    mean, square = 0.0, 0.0
+    for k in range(places):
+        mean += part[k] * arena[at[k]]
+        square += part[k] * arena[at[k]] ** 2
+    return max(square - mean * mean, 0.0)
+
+
+@inner
+def chance_of_six(tries):
+    """Return the chance that a turn of so many throws has a 6 (R23)."""
+    miss = 1.0
+    for _ in range(tries):
+        miss *= 5.0 / 6.0
+    return 1.0 - miss
+
+
+@inner
+def play_out(kind, values, count, code, shares):
+    """Return the value of a throw with moves, none of which is a pass (for ``sweep_positions``)."""
+    x = values[0]
+    if kind == FIXED:
+        x = shares[0, code] * values[0]
+        for n in range(1, count):
+            x += shares[n, code] * values[n]
+        return x
+    for n in range(1, count):
+        x = max(x, values[n])
+    return x
+
+
+@inner
+def close_turn(total, six, stay, tries, moves6):
+    """Return the value of a new throwing turn.
+
+    Args:
+        total: sum over faces 1..5 (``stay`` each where there is no move).
+        six: value after a 6 (of no use where ``moves6`` is 0: the same seat throws again).
+        stay: value of giving the die away.
+    """
+    if tries > 1:
+        chance = chance_of_six(tries)
+        return chance * six + (1.0 - chance) * stay
+    if moves6 == 0:
+        return total / 5.0
+    return (total + six) / 6.0
+
+
+# ----------------------------------------------------------------------------------- the passes
+
+
+@fast
+def sweep_positions(
+    where, a, b, kind_a, kind_b, codes_a, codes_b, shares, first, last
+):
+    """One sweep over rows ``last - 1`` down to ``first``, for games without passing.
+
+    Args:
+        where: Where. a, b: Seat.
+        kind_a, kind_b: BEST or FIXED. codes_a: uint8 [ni, 6, nj], codes_b: uint8 [ni, nj, 6].
+
+    Returns:
+        The largest change of a value.
+    """
+    arena, p_rows, q_rows, p_base, q_base, width = where
+    a_moves, a_counts, a_hits, a_losers, _, a_tries, a_fields, a_minus, a_guard, a_masks = a[:10]
+    b_moves, b_counts, b_hits, b_losers, _, b_tries, b_fields, b_minus, b_guard, b_masks = b[:10]
+    a_seen, a_chances, b_chances = a.seen, a.chances, b.chances
+    at, part = np.zeros(3, np.int64), np.zeros(3)
+    values = np.zeros(8)
+    change = 0.0
+    for i in range(last - 1, first - 1, -1):
+        for j in range(len(b_masks) - 1, -1, -1):
+            if b_masks[j] & a_seen[i] != 0:
+                continue
+            stay = 1.0 - arena[q_rows[i] + j]
+            g, total, x = b_guard[j], 0.0, stay
+            for die in range(6):
+                x, count = stay, a_counts[i, g, die]
+                for n in range(count):
+                    places = reach_a(
+                        p_rows, q_rows, a_moves, a_hits, a_losers, a_chances, b_masks, b_fields,
+                        b_minus, i, j, g, die, n, at, part,
+                    )  # fmt: skip
+                    v = mean_at(arena, at, part, places)
+                    values[n] = v if die == 5 else 1.0 - v
+                if count > 0:
+                    code = codes_a[i, die, j] if kind_a == FIXED else 0
+                    x = play_out(kind_a, values, count, code, shares)
+                if die < 5:
+                    total += x
+            new = close_turn(total, x, stay, a_tries[i], a_counts[i, g, 5])
+            change = max(change, abs(new - arena[p_rows[i] + j]))
+            arena[p_rows[i] + j] = new
+            stay = 1.0 - new
+            g, total, x = a_guard[i], 0.0, stay
+            for die in range(6):
+                x, count = stay, b_counts[j, g, die]
+                for n in range(count):
+                    places = reach_b(
+                        p_rows, q_rows, p_base, q_base, width, b_moves, b_hits, b_losers, b_chances,
+                        a_masks, a_fields, a_minus, i, j, g, die, n, at, part,
+                    )  # fmt: skip
+                    v = mean_at(arena, at, part, places)
+                    values[n] = v if die == 5 else 1.0 - v
+                if count > 0:
+                    code = codes_b[i, j, die] if kind_b == FIXED else 0
+                    x = play_out(kind_b, values, count, code, shares)
+                if die < 5:
+                    total += x
+            new = close_turn(total, x, stay, b_tries[j], b_counts[j, g, 5])
+            change = max(change, abs(new - arena[q_rows[i] + j]))
+            arena[q_rows[i] + j] = new
+    return change
+
+
+@inner
+def best_code(values, count, may_pass, stay, clear):
+    """Return the code of the best move: the first of equals, a pass only if clearly better."""
+    if count == 0:
+        return STAY_CODE
+    n = 0
+    for k in range(1, count):
+        if values[k] > values[n] + clear:
+            n = k
+    if may_pass and stay > values[n] + clear:
+        return STAY_CODE
+    return 1 << n
+
+
+@fast
+def record(where, a, b, codes_a, codes_b, clear, found, first, last):
+    """Write the perfect moves of a solved layer to policies.
+
+    Args:
+        codes_a: uint8 [ni, 6, nj], codes_b: uint8 [ni, nj, 6], overwritten.
+        clear: what a later move, or a pass, must be better by.
+        found: int64 [2], the throws looked at and those where passing is best are added.
+    """
+    arena, p_rows, q_rows, p_base, q_base, width = where
+    at, part = np.zeros(3, np.int64), np.zeros(3)
+    values = np.zeros(8)
+    a_moves, a_counts, a_hits, a_losers, a_pass, _, a_fields, a_minus, a_guard, a_masks = a[:10]
+    b_moves, b_counts, b_hits, b_losers, b_pass, _, b_fields, b_minus, b_guard, b_masks = b[:10]
+    a_seen, a_chances, b_chances = a.seen, a.chances, b.chances
+    for i in range(first, last):
+        for j in range(len(b_masks)):
+            if b_masks[j] & a_seen[i] != 0:
+                codes_a[i, :, j] = STAY_CODE
+                codes_b[i, j, :] = STAY_CODE
+                continue
+            for die in range(6):
+                g, count = b_guard[j], a_counts[i, b_guard[j], die]
+                for n in range(count):
+                    places = reach_a(
+                        p_rows, q_rows, a_moves, a_hits, a_losers, a_chances,
+                        b_masks, b_fields, b_minus, i, j, g, die, n, at, part,
+                    )  # fmt: skip
+                    v = mean_at(arena, at, part, places)
+                    values[n] = v if die == 5 else 1.0 - v
+                stay = arena[p_rows[i] + j] if die == 5 else 1.0 - arena[q_rows[i] + j]
+                code = best_code(values, count, a_pass[i, die] != 0, stay, clear)
+                codes_a[i, die, j] = code
+                found[0] += 1
+                found[1] += count > 0 and code == STAY_CODE
+                g, count = a_guard[i], b_counts[j, a_guard[i], die]
+                for n in range(count):
+                    places = reach_b(
+                        p_rows, q_rows, p_base, q_base, width,
+                        b_moves, b_hits, b_losers, b_chances, a_masks, a_fields, a_minus, i, j, g,
+                        die, n, at, part,
+                    )  # fmt: skip
+                    v = mean_at(arena, at, part, places)
+                    values[n] = v if die == 5 else 1.0 - v
+                stay = arena[q_rows[i] + j] if die == 5 else 1.0 - arena[p_rows[i] + j]
+                code = best_code(values, count, b_pass[j, die] != 0, stay, clear)
+                codes_b[i, j, die] = code
+                found[0] += 1
+                found[1] += count > 0 and code == STAY_CODE
+
+
+@fast
+def push(where, a, b, codes_a, codes_b, shares, visits_p, visits_q, least, first, last):
+    """Let the mass in every position of rows first..last-1 play one turn of its policy.
+
+    Args:
+        where: its arena holds the mass that waits: chance that a game is there, about to throw.
+        visits_p, visits_q: float64 [ni, nj], what passed is added: the expected number of turns.
+        least: smaller masses are left waiting.
+
+    Returns:
+        The mass that moved.
+    """
+    arena, p_rows, q_rows, p_base, q_base, width = where
+    at, part = np.zeros(3, np.int64), np.zeros(3)
+    a_moves, a_counts, a_hits, a_losers, _, a_tries, a_fields, a_minus, a_guard, a_masks = a[:10]
+    b_moves, b_counts, b_hits, b_losers, _, b_tries, b_fields, b_minus, b_guard, b_masks = b[:10]
+    a_chances, b_chances = a.chances, b.chances
+    moved, nj = 0.0, len(b_masks)
+    for i in range(first, last):
+        for side in range(2):
+            own = q_rows[i] if side == 0 else p_rows[i]
+            across = p_rows[i] if side == 0 else q_rows[i]
+            for j in range(nj):
+                mass = arena[own + j]
+                if mass <= least:
+                    continue
+                arena[own + j] = 0.0
+                moved += mass
+                six = chance_of_six(b_tries[j] if side == 0 else a_tries[i])
+                code = codes_b[i, j, 5] if side == 0 else codes_a[i, 5, j]
+                mass /= 1.0 - six * shares[STAY, code]  # a 6 without a move: throw again
+                if side == 0:
+                    visits_q[i, j] += mass
+                else:
+                    visits_p[i, j] += mass
+                for die in range(6):
+                    each = mass * (six if die == 5 else (1.0 - six) / 5.0)
+                    if side == 0:
+                        code, g = codes_b[i, j, die], a_guard[i]
+                        count = b_counts[j, g, die]
+                    else:
+                        code, g = codes_a[i, die, j], b_guard[j]
+                        count = a_counts[i, g, die]
+                    if die < 5 and shares[STAY, code] > 0:
+                        arena[across + j] += each * shares[STAY, code]
+                    for n in range(count):
+                        share = each * shares[n, code]
+                        if share == 0.0:
+                            continue
+                        if side == 0:
+                            places = reach_b(
+                                p_rows, q_rows, p_base, q_base, width, b_moves, b_hits, b_losers,
+                                b_chances, a_masks, a_fields, a_minus, i, j, g, die, n, at, part,
+                            )  # fmt: skip
+                        else:
+                            places = reach_a(
+                                p_rows, q_rows, a_moves, a_hits, a_losers,
+                                a_chances, b_masks, b_fields, b_minus, i, j, g, die, n, at, part,
+                            )  # fmt: skip
+                        for k in range(places):
+                            arena[at[k]] += share * part[k]
+    return moved
+
+
+@inner
+def kind_of(action, die, hit, ring):
+    """Return what sort of move an action is, for ``tally``'s account of mistakes."""
+    source = action - 1
+    if hit:
+        return CAPTURE_KIND
+    if action == 0:
+        return ENTER_KIND
+    if source >= ring:
+        return INSIDE_KIND
+    if source + die + 1 >= ring:
+        return STRETCH_KIND
+    return START_KIND if source == 0 else RUN_KIND
+
+
+@fast
+def luck_of_turn(values, tries, stay):
+    """Return the variance of the values after a turn's throws (several throws: R23)."""
+    if tries == 1:
+        mean, square = 0.0, 0.0
+        for die in range(6):
+            mean += values[die] / 6.0
+            square += values[die] ** 2 / 6.0
+        return max(square - mean * mean, 0.0)
+    total, here, later = 0.0, 1.0, stay
+    lower = np.empty(tries)  # the value with k throws left after a miss
+    for k in range(tries):
+        lower[k] = later
+        later = values[5] / 6.0 + 5.0 / 6.0 * later
+    for k in range(tries - 1, -1, -1):
+        total += here * 5.0 / 36.0 * (values[5] - lower[k]) ** 2
+        here *= 5.0 / 6.0
+    return total
+
+
+@fast
+def note_worst(worst, row):
+    """Put an entry in place of the cheapest, float64 [K, 8]; return the cheapest loss then."""
+    worst[worst[:, 0].argmin()] = row
+    return worst[:, 0].min()
+
+
+@inner
+def note_choice(
+    each, count, may_pass, code, best, first, clear, values, kind, of_kind, shares, kinds, mistakes
+):
+    """Account for one decision in ``kinds`` and ``mistakes``; return its mean loss."""
+    loss = 0.0
+    of_kind[:] = -1.0
+    for n in range(STAY + 1):
+        if n >= count and not (n == STAY and may_pass):
+            continue
+        share, gap = shares[n, code], best - values[n]
+        of_kind[kind[n]] = max(of_kind[kind[n]], values[n])
+        kinds[kind[n], 3] += each * share
+        if share > 0.0 and gap > clear:
+            loss += share * gap
+            mistakes[kind[n], kind[first], 0] += each * share
+            mistakes[kind[n], kind[first], 1] += each * share * gap
+    for k in range(7):
+        if of_kind[k] >= 0.0:
+            gap = best - of_kind[k]
+            kinds[k, 0] += each
+            kinds[k, 1] += each if gap <= clear else 0.0
+            kinds[k, 2] += each * gap if gap > clear else 0.0
+    return loss
+
+
+@fast
+def tally(where, a, b, codes_a, codes_b, shares, visits_p, visits_q, clear, ring, sums, kinds,
+          mistakes, worst, layer):  # fmt: skip
+    """Add up what visits cost and how lucky they were, by the values of a solved layer.
+
+    Args:
+        where: its arena holds the values of perfect play.
+        visits_p, visits_q: float64 [ni, nj], expected turns of seat a and b (0: not looked at).
+        clear: losses up to this count as none.
+        sums: float64 [2, len(SUMS)], by seat, added to: see SUMS. kinds: float64 [7, 4], by kind of
+            move where there is a choice: offered, best, cost of the best one of that kind, played.
+        mistakes: float64 [7, 7, 2], by kind played and kind that is best: how often, loss.
+        worst: float64 [K, 8], the positions that cost most: loss, visits, layer, i, j, seat, die,
+            code played.
+    """
+    arena, p_rows, q_rows, p_base, q_base, width = where
+    a_moves, a_counts, a_hits, a_losers, a_pass, a_tries, a_fields, a_minus, a_guard = a[:9]
+    b_moves, b_counts, b_hits, b_losers, b_pass, b_tries, b_fields, b_minus, b_guard = b[:9]
+    a_masks, _, a_codes, a_chances = a[9:]
+    b_masks, _, b_codes, b_chances = b[9:]
+    at, part = np.zeros(3, np.int64), np.zeros(3)
+    values, top, row = np.zeros(8), np.zeros(6), np.zeros(8)
+    kind = np.zeros(8, np.int64)
+    spread, of_kind = np.zeros(8), np.zeros(7)
+    kind[STAY] = PASS_KIND
+    least = worst[:, 0].min()
+    for i in range(len(a_masks)):
+        for j in range(len(b_masks)):
+            for side in range(2):
+                weight = visits_p[i, j] if side == 0 else visits_q[i, j]
+                if weight == 0.0:
+                    continue
+                g = b_guard[j] if side == 0 else a_guard[i]
+                tries = a_tries[i] if side == 0 else b_tries[j]
+                six = chance_of_six(tries)
+                mine = arena[(p_rows[i] if side == 0 else q_rows[i]) + j]
+                across = 1.0 - arena[(q_rows[i] if side == 0 else p_rows[i]) + j]
+                sums[side, S_TURNS] += weight
+                sums[side, S_THROWS] += weight * 6.0 * six
+                for die in range(6):
+                    each = weight * (six if die == 5 else (1.0 - six) / 5.0)
+                    stay = mine if die == 5 else across
+                    count = a_counts[i, g, die] if side == 0 else b_counts[j, g, die]
+                    may_pass = (a_pass[i, die] if side == 0 else b_pass[j, die]) != 0
+                    code = codes_a[i, die, j] if side == 0 else codes_b[i, j, die]
+                    best, first = -1.0, -1
+                    for n in range(count):
+                        if side == 0:
+                            action = a_codes[i, g, die, n]
+                            places = reach_a(
+                                p_rows, q_rows, a_moves, a_hits, a_losers, a_chances, b_masks,
+                                b_fields, b_minus, i, j, g, die, n, at, part,
+                            )  # fmt: skip
+                        else:
+                            action = b_codes[j, g, die, n]
+                            places = reach_b(
+                                p_rows, q_rows, p_base, q_base, width, b_moves, b_hits, b_losers,
+                                b_chances, a_masks, a_fields, a_minus, i, j, g, die, n, at, part,
+                            )  # fmt: skip
+                        v = mean_at(arena, at, part, places)
+                        values[n] = v if die == 5 else 1.0 - v
+                        spread[n] = variance_at(arena, at, part, places) if places > 1 else 0.0
+                        kind[n] = kind_of(action, die, places > 1, ring)
+                        if values[n] > best + clear:
+                            best, first = values[n], n
+                        sums[side, S_BATTLES] += each * shares[n, code] * spread[n]
+                    values[STAY] = stay
+                    if count == 0 or (may_pass and stay > best + clear):
+                        best, first = stay, STAY
+                    top[die] = best
+                    if count + may_pass < 2:
+                        continue
+                    sums[side, S_DECISIONS] += each
+                    if may_pass:
+                        sums[side, S_PASSES] += each * shares[STAY, code]
+                        sums[side, S_PASS_BEST] += each if first == STAY else 0.0
+                    loss = each * note_choice(
+                        each, count, may_pass, code, best, first, clear, values, kind, of_kind,
+                        shares, kinds, mistakes,
+                    )  # fmt: skip
+                    sums[side, S_LOSS] += loss
+                    if loss > least:
+                        row[0], row[1], row[2], row[3] = loss, each, layer, i
+                        row[4], row[5], row[6], row[7] = j, side, die, code
+                        least = note_worst(worst, row)
+                sums[side, S_LUCK] += weight * luck_of_turn(top, tries, across)
+
+
+# ------------------------------------------------------------------------------ asking an agent
+
+
+@inner
+def forced_code(count, may_pass):
+    """Return the code of a throw with one legal action, 0 where there is a choice."""
+    if count == 0:
+        return STAY_CODE
+    return 1 if count == 1 and not may_pass else 0
+
+
+@inner
+def set_up_decision(s, seat, other, own_pieces, other_pieces, die):
+    """Make a record the position in which ``seat`` has thrown ``die`` (0..5: faces 1..6)."""
+    for k in range(len(own_pieces)):
+        s["pieces"][seat, k] = own_pieces[k]
+        s["pieces"][other, k] = other_pieces[k]
+    s["seat"] = seat
+    s["die"] = die + 1
+    s["last_seat"] = seat
+    s["last_die"] = die + 1
+
+
+@fast
+def list_decisions(
+    states, seat, other, own_configs, other_configs, own, other_guard, other_masks, first, last,
+    out, which,
+):
+    """Write every decision of configurations first..last-1; return their number.
+
+    Args:
+        states: STATE [*], templates in which nothing but the decision is missing.
+        own: Seat that decides. other_guard, other_masks: of the other seat's configurations.
+        out: uint8 [N, 6, other's N], set where the throw is forced.
+        which: int32 [*, 3], the place in ``out`` of each decision.
+    """
+    n = 0
+    for i in range(first, last):
+        for die in range(6):
+            for j in range(len(other_masks)):
+                out[i, die, j] = STAY_CODE
+                if other_masks[j] & own.seen[i] != 0:
+                    continue
+                count = own.counts[i, other_guard[j], die]
+                code = forced_code(count, own.may_pass[i, die] != 0)
+                out[i, die, j] = code
+                if code == 0:
+                    set_up_decision(states[n], seat, other, own_configs[i], other_configs[j], die)
+                    which[n, 0], which[n, 1], which[n, 2] = i, die, j
+                    n += 1
+    return n
+
+
+@fast
+def best_bits(states, r, weights, out):
+    """Write the actions that a weight vector plays alike often to ``out`` int64 [B], as bits."""
+    kind = weights_kind(weights)
+    for n in range(len(states)):
+        s = states[n]
+        out[n] = best_actions(s, r, legal_actions(s, r, int(s["die"])), weights, kind)
+
+
+@inner
+def code_of(actions, codes, i, g, die, count, r_pass):
+    """Return the code of a set of actions (bits), 0 if one of them is not known."""
+    code, known = 0, 0
+    for n in range(count):
+        if (actions >> codes[i, g, die, n]) & 1 != 0:
+            code |= 1 << n
+            known |= 1 << codes[i, g, die, n]
+    if (actions >> r_pass) & 1 != 0:
+        code |= STAY_CODE
+        known |= 1 << r_pass
+    return code if known == actions else 0
+
+
+@fast
+def note_answers(actions, which, own, other_guard, r_pass, out):
+    """Write the codes of the actions an agent plays (int64 bits [n]); return the unknown ones."""
+    odd = 0
+    for n in range(len(actions)):
+        i, die, j = which[n, 0], which[n, 1], which[n, 2]
+        g = other_guard[j]
+        code = code_of(actions[n], own.codes, i, g, die, own.counts[i, g, die], r_pass)
+        out[i, die, j] = code
+        odd += code == 0
+    return odd
