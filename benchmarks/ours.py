@@ -47,6 +47,26 @@ def playouts(spec: str, games: int, seed: int = 1) -> Measure:
     return measure
 
 
+def look_ups(pieces: int, positions: int, seed: int = 1) -> Measure:
+    """Values of random positions from the exact table of two-player kimble, in one batch."""
+    from agents.exact.solver import two_seats
+    from agents.exact.table import find_table, random_positions, table_path
+
+    game = two_seats("kimble", pieces)
+    if pieces > 2 and not table_path(game).exists():
+        raise FileNotFoundError(f"no table of {pieces} pieces in the cache: kimble solve makes it")
+    table = find_table(game)
+    states = random_positions(game, positions, seed)
+    table.values(states)  # compiled, and the pages of the table read from the disk
+
+    def measure() -> Sample:
+        start = time.process_time()
+        table.values(states)
+        return Sample(time.process_time() - start, {"look-ups": positions})
+
+    return measure
+
+
 def vector_env(games: int, threads: int = 1, spec: str = "kimble") -> Any:
     """The vector env as the benchmark uses it: all seats exposed, autoreset on."""
     from kimble_env.vector import KimbleVectorEnv

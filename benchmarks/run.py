@@ -191,6 +191,21 @@ def game(settings: Settings) -> list[Row]:
     return [Row("Game, throw + play", "pairs/s", figure, value=figure, target=100_000)]
 
 
+def look_ups(settings: Settings) -> list[Row]:
+    """Look-ups per CPU second in the exact tables of 2 to 4 pieces, random positions in a batch."""
+    rows = []
+    for pieces in (2, 3, 4):
+        name = f"exact look-ups, {pieces} pieces"
+        try:
+            measure = ours.look_ups(pieces, settings.sized(400_000))
+        except FileNotFoundError as error:
+            rows.append(Row(name, "look-ups/s", note=str(error)))
+            continue
+        figure = rates(alternate({"ours": measure}, settings.rounds)["ours"], "look-ups")
+        rows.append(Row(name, "look-ups/s", figure, value=figure, target=2_000_000))
+    return rows
+
+
 def imports(settings: Settings) -> list[Row]:
     """`from kimble_env import Game` beside `import numba`, in CPU seconds."""
     measures = {"ours": probes.import_time("kimble_env"), "numba": probes.import_time("numba")}
@@ -258,6 +273,7 @@ MEASUREMENTS = [
     Measurement("threads", "vector env, two threads / one (wall time)", threads),
     Measurement("aec", "PettingZoo loop, env() and raw_env() / connect_four", aec),
     Measurement("game", "Game: throw and play pairs per second", game),
+    Measurement("lookups", "values of random positions from the exact tables", look_ups),
     Measurement("imports", "from kimble_env import Game / import numba", imports),
     Measurement("compiling", "seconds of the first compile, cache empty", compiling),
     Measurement("memory", "peak memory of the vector env, allocations of a step", memory),

@@ -40,7 +40,7 @@ def game_of(rules: str | Rules, pieces: int | None = None) -> Rules:
     given = two_seats(rules)
     if pieces is not None and isinstance(rules, str) and "pieces=" in rules:
         if given.pieces != pieces:
-            raise AgentError(f"rules say {given.pieces} pieces, --pieces {pieces}: give one of them")
+            raise AgentError(f"the rules say {given.pieces} pieces, --pieces {pieces}: give one")
     if pieces is None and not (isinstance(rules, str) and "pieces=" in rules):
         pieces = DEFAULT_PIECES if isinstance(rules, str) else given.pieces
     game = given if pieces is None else given.replace(pieces=pieces)
@@ -229,14 +229,14 @@ def print_exactly(found: dict[str, Any], tell: Callable[[str], None] = print) ->
         row = (1 - best["share"], 1 - best["second"], 1 - best["first"])
         tell(f"{'the best answer to it':24}" + "".join(f"{x:12.6f}" for x in row))
         tell("")
-        tell(f"exploitability      {found['exploitability']:.6f} (what the best answer wins over 1/2)")
+        tell(f"exploitability      {found['exploitability']:.6f} (the best answer wins over 1/2)")
     itself = found["itself"]
     if itself is None:
         return
-    tell(f"loss per decision   {found['loss_per_decision']:.4f} thousandths of a win, against itself")
+    tell(f"loss per decision   {found['loss_per_decision']:.4f} thousandths of a win")
     tell(
-        f"a game against itself: {itself['throws']:.1f} throws, {itself['decisions']:.1f} decisions, "
-        f"{1000 * itself['loss']:.1f} thousandths lost"
+        f"a game against itself: {itself['throws']:.1f} throws, {itself['decisions']:.1f} "
+        f"decisions, {1000 * itself['loss']:.1f} thousandths lost"
     )
     if itself["stalled"] > 0:
         tell(f"games that never end: {itself['stalled']:.2%}")

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from math import comb
 from pathlib import Path
 
@@ -14,12 +15,13 @@ import numpy as np
 import pytest
 
 from agents.exact import layers, register
-from agents.exact.blockfile import HEADER_BYTES
+from agents.exact.blockfile import HEADER_BYTES, locked
 from agents.exact.decisions import make_decisions, read_decisions
+from agents.exact.duels import Evaluator
 from agents.exact.encoding import Encoding, encoding_of
 from agents.exact.errors import TableError
 from agents.exact.oracle import ExactAgent
-from agents.exact.policies import PERFECT, UNIFORM, Evaluator, player
+from agents.exact.policies import Best, Uniform
 from agents.exact.probes import rank_of
 from agents.exact.report import solve_game
 from agents.exact.solver import Solver, two_seats
@@ -384,6 +386,52 @@ def test_tables_are_made_on_first_use_and_kept(
         find_table("kimble[pass_allowed=no]", 4)
 
 
+def test_a_damaged_table_is_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KIMBLE_CACHE", str(tmp_path))
+    rules = two_seats("kombat[pass_allowed=no]", 1)
+    states = random_positions(rules, 100, seed=1)
+    good = find_table(rules, say=lambda line: None).values(states)
+    data = bytearray(table_path(rules).read_bytes())
+    data[-3] ^= 64
+    for damaged in (bytes(data), bytes(data[:-10]), b"nothing"):
+        table_path(rules).write_bytes(damaged)
+        told: list[str] = []
+        assert np.array_equal(find_table(rules, say=told.append).values(states), good)
+        assert "it is made again" in told[0]
+        assert any("solving" in line for line in told)
+
+
+def test_two_processes_make_one_table(tmp_path: Path) -> None:
+    """Whoever comes second waits, and reads what the first has made."""
+    pytest.importorskip("fcntl", reason="locks need fcntl (not on Windows)")
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
+    path = tmp_path / "some.table"
+    holder = "import sys, time; from pathlib import Path; from agents.exact.blockfile import locked"
+    holder += "\nwith locked(Path(sys.argv[1])):\n print('held', flush=True); sys.stdin.read()"
+    with subprocess.Popen(
+        [sys.executable, "-c", holder, str(path)], env=env, stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE, text=True,
+    ) as first:  # fmt: skip
+        assert first.stdout is not None
+        assert first.stdout.readline() == "held\n"
+        told: list[str] = []
+        entered: list[bool] = []
+
+        def second() -> None:
+            with locked(path, told.append):
+                entered.append(True)
+
+        waiting = threading.Thread(target=second)
+        waiting.start()
+        while not told:
+            waiting.join(0.01)
+        assert "another process" in told[0]
+        assert not entered
+        first.kill()  # the lock goes with its holder
+        waiting.join()
+        assert entered
+
+
 def test_the_agent_plays_the_best_move(
     kimble_two: Solver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -423,7 +471,7 @@ def test_tables_refuse_other_seats(kimble_two: Solver) -> None:
 
 def test_two_perfect_players_reach_the_value(forced_two: Solver) -> None:
     """A second kernel that looks at every position by itself finds the same value."""
-    result = Evaluator(forced_two.rules).duel(PERFECT, PERFECT)
+    result = Evaluator(forced_two.rules).duel(Best(), Best())
     value = forced_two.block(0, 0)[0][0, 0]
     assert result.first == pytest.approx(value, abs=1e-7)
     assert result.second == pytest.approx(1 - value, abs=1e-7)
@@ -434,8 +482,8 @@ def test_the_agent_exact_reaches_the_value(
 ) -> None:
     monkeypatch.setenv("KIMBLE_CACHE", str(tmp_path))
     write_table(forced_two, table_path(forced_two.rules), forced_two.statistics)
-    agent = player(ExactAgent("exact", forced_two.rules))
     evaluator = Evaluator(forced_two.rules)
+    agent = evaluator.player(ExactAgent("exact", forced_two.rules))
     value = forced_two.block(0, 0)[0][0, 0]
     assert evaluator.duel(agent, agent).first == pytest.approx(value, abs=1e-4)
     assert evaluator.best_response(agent).mean == pytest.approx(0.5, abs=1e-4)
@@ -458,16 +506,8 @@ def random_against_random(rules: Rules, games: int) -> float:
 def test_simulated_games_agree_with_the_exact_result(text: str) -> None:
     rules = two_seats(text, 2)
     games = 40_000
-    exact = Evaluator(rules).duel(UNIFORM, UNIFORM).first
+    exact = Evaluator(rules).duel(Uniform(), Uniform()).first
     assert random_against_random(rules, games) == pytest.approx(exact, abs=4 * 0.5 / games**0.5)
-
-
-def test_the_best_response_beats_what_it_answers(forced_two: Solver) -> None:
-    evaluator = Evaluator(forced_two.rules)
-    cautious = player(make_agent("cautious", forced_two.rules))
-    assert evaluator.duel(cautious, UNIFORM).mean > 0.55
-    assert evaluator.best_response(cautious).mean > 0.51
-    assert evaluator.best_response(UNIFORM).mean > evaluator.duel(cautious, UNIFORM).mean
 
 
 # --------------------------------------------------------------------------- figures and refusals

@@ -9,7 +9,8 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,33 @@ from agents.exact.errors import TableError
 HEADER_BYTES = 4096
 FORMAT = "kimble-exact-1"
 _PART = 1 << 24
+
+
+@contextmanager
+def locked(path: Path, say: Callable[[str], None] | None = None) -> Iterator[None]:
+    """Hold the right to make a file: other processes that want to wait until this one is done.
+
+    The lock goes with the process, however it ends. Where the system has no ``fcntl`` (Windows)
+    nobody waits; files are still written whole.
+
+    Args:
+        path: the file to be made; the lock is beside it.
+        say: told when somebody else is making it.
+    """
+    try:
+        import fcntl
+    except ImportError:
+        yield
+        return
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with open(path.with_name(path.name + ".lock"), "w", encoding="utf-8") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            if say is not None:
+                say(f"another process is making {path}; waiting for it")
+            fcntl.flock(file, fcntl.LOCK_EX)
+        yield
 
 
 def write_blocks(path: Path, header: dict[str, Any], blocks: Sequence[npt.NDArray[Any]]) -> None:

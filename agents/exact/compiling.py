@@ -1,13 +1,15 @@
-"""How this package compiles: like the engine, in a folder named by the engine and these sources.
+"""How this package compiles: like the engine, in folders named by the engine and these sources.
 
 numba does not notice changes in files that a function calls into, so the folder's name is a hash
-over all jitted sources of this package, inside the engine's own (see ``kimble_env._jit``).
+over the file of the function and those it uses (``USES``), inside the engine's own folder (see
+``kimble_env._jit``).
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -17,18 +19,22 @@ from kimble_env._jit import CODE_CACHE, COMPILED
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-SOURCES = ("compiling.py", "probes.py", "kernels.py", "lookup.py", "positions.py", "norske.py")
+USES: dict[str, tuple[str, ...]] = {
+    "kernels": (),
+    "positions": ("kernels",),
+    "probes": (),
+    "lookup": ("probes",),
+    "norske": ("probes",),
+}
+"""The jitted files of this package, and the jitted files of it that each of them calls into."""
 
 
-def _folder() -> Path:
+@cache
+def _folder(name: str) -> Path:
     digest = hashlib.sha256()
-    for name in SOURCES:
-        path = Path(__file__).parent / name
-        digest.update(path.read_bytes() if path.exists() else b"")
-    return CODE_CACHE / f"exact-{digest.hexdigest()[:16]}"
-
-
-_CACHE = _folder()
+    for source in ("compiling", *USES[name], name):
+        digest.update((Path(__file__).parent / f"{source}.py").read_bytes())
+    return CODE_CACHE / f"exact-{name}-{digest.hexdigest()[:16]}"
 
 
 def fast(function: F) -> F:
@@ -46,7 +52,7 @@ def inner(function: F) -> F:
 
 def _compile(function: F, **more: bool) -> F:
     previous = numba.config.CACHE_DIR
-    numba.config.CACHE_DIR = str(_CACHE)
+    numba.config.CACHE_DIR = str(_folder(function.__module__.rpartition(".")[2]))
     try:
         options = {"cache": True, "nogil": True, "error_model": "numpy", "fastmath": True}
         compiled: F = numba.njit(**options, **more)(function)

@@ -20,6 +20,7 @@ from kimble_env.kernel import (
 from kimble_env.rules import R_PASS
 
 WON = 1
+CHUNK = 512
 
 
 @fast
@@ -110,32 +111,72 @@ def chance_after(
 
 
 @fast
+def cell_of(s, r, distance, starts, sizes, slots, ranks, ring):
+    """Return where the value of a position before a throw is, as ``2 * cell + other table``.
+
+    -1 where it is no single cell: a die is thrown, the game is over, part of a turn is gone.
+    """
+    seat = acting(s)
+    if s["status"] != 0 or s["die"] != 0 or s["throws"] < throws_of_turn(s, r, seat):
+        return -1
+    other = other_seat(s, seat)
+    mask_own, rank_own = rank_of(s["pieces"][seat], ring, ranks)
+    mask_other, rank_other = rank_of(s["pieces"][other], ring, ranks)
+    x, y = slots[mask_own], slots[mask_other]
+    cell = starts[x, y] + rank_own * sizes[y] + rank_other
+    return 2 * cell + (r[4 * seat + other] != distance)
+
+
+@fast
 def values_batch(
     states, r, first, second, distance, scale, starts, sizes, slots, ranks, ring, out
 ):
     """Write the win chance of the seat to act to ``out`` float [B].
 
-    Before a throw that of the position; with a die thrown that of the best move.
+    Before a throw that of the position; with a die thrown that of the best move. A table is larger
+    than any cache, so that a look-up waits for memory: first the cells of many positions are found,
+    then they are read one after the other, so that the waits overlap.
     """
     work = states[:1].copy()
-    for i in range(len(states)):
-        s = states[i]
-        seat = acting(s)
-        if s["status"] != 0 or s["die"] == 0:
-            out[i] = chance_of(
-                s, r, seat, first, second, distance, scale, starts, sizes, slots, ranks, ring
+    cells = np.empty(CHUNK, np.int64)
+    for low in range(0, len(states), CHUNK):
+        count = min(CHUNK, len(states) - low)
+        for k in range(count):
+            cells[k] = cell_of(
+                states[low + k], r, distance, starts, sizes, slots, ranks, ring
             )
-            continue
-        actions = legal_actions(s, r, int(s["die"]))
-        best = -1.0
-        for action in range(r[R_PASS] + 1):
-            if actions >> action & 1 != 0:
-                v = chance_after(
-                    s, r, action, work, first, second, distance, scale, starts, sizes, slots, ranks,
-                    ring,
+        for k in range(count):
+            c = cells[k]
+            if c >= 0:
+                out[low + k] = (first[c >> 1] if c & 1 == 0 else second[c >> 1]) * scale
+        for k in range(count):
+            if cells[k] < 0:
+                out[low + k] = value_of_one(
+                    states[low + k], r, work, first, second, distance, scale, starts, sizes, slots,
+                    ranks, ring,
                 )
-                best = max(best, v)
-        out[i] = best
+
+
+@fast
+def value_of_one(
+    s, r, work, first, second, distance, scale, starts, sizes, slots, ranks, ring
+):
+    """Return the win chance of the seat to act, whatever the position."""
+    seat = acting(s)
+    if s["status"] != 0 or s["die"] == 0:
+        return chance_of(
+            s, r, seat, first, second, distance, scale, starts, sizes, slots, ranks, ring
+        )
+    actions = legal_actions(s, r, int(s["die"]))
+    best = -1.0
+    for action in range(r[R_PASS] + 1):
+        if actions >> action & 1 != 0:
+            v = chance_after(
+                s, r, action, work, first, second, distance, scale, starts, sizes, slots, ranks,
+                ring,
+            )
+            best = max(best, v)
+    return best
 
 
 @fast

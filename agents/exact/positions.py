@@ -24,7 +24,7 @@ import numpy as np
 
 from agents.exact.compiling import fast, inner
 from agents.exact.kernels import FIXED, STAY
-from kimble_env.features import best_actions, weights_kind
+from kimble_env.features import best_actions, weights_plan
 from kimble_env.kernel import legal_actions
 
 STAY_CODE = 1 << STAY
@@ -596,10 +596,10 @@ def list_decisions(
 @fast
 def best_bits(states, r, weights, out):
     """Write the actions that a weight vector plays alike often to ``out`` int64 [B], as bits."""
-    kind = weights_kind(weights)
+    plan = weights_plan(weights)
     for n in range(len(states)):
         s = states[n]
-        out[n] = best_actions(s, r, legal_actions(s, r, int(s["die"])), weights, kind)
+        out[n] = best_actions(s, r, legal_actions(s, r, int(s["die"])), weights, plan)
 
 
 @inner

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from agents.exact import lookup
-from agents.exact.blockfile import check_blocks, map_blocks, read_header, write_blocks
+from agents.exact.blockfile import check_blocks, locked, map_blocks, read_header, write_blocks
 from agents.exact.encoding import Encoding, encoding_of
 from agents.exact.errors import TableError
 from agents.exact.solver import ENCODING, Solver, Statistics, two_seats
@@ -31,6 +31,8 @@ SUFFIX = ".table"
 SHIPPED = Path(__file__).parent / "tables"
 BUILT_ON_USE = 3
 """Tables of at most so many pieces are made when they are first asked for."""
+
+_WORK = {1: "some seconds", 2: "some seconds", 3: "up to some minutes"}
 
 Values = npt.NDArray[np.float32]
 
@@ -289,17 +291,43 @@ def find_table(
         TableError: there is no table and it is too large to make unasked, or its file is damaged.
     """
     game = two_seats(rules, pieces, adjacent)
-    for path in (SHIPPED / _file_name(game), table_path(game)):
-        if path.exists():
-            return read_table(path, game, check=game.pieces <= BUILT_ON_USE)
-    if game.pieces > BUILT_ON_USE:
+    small = game.pieces <= BUILT_ON_USE
+    shipped, kept = SHIPPED / _file_name(game), table_path(game)
+    if shipped.exists():
+        return read_table(shipped, game, check=small)
+    if not small:
+        if kept.exists():
+            return read_table(kept, game)
         text = str(game.replace(pieces=4))
         raise TableError(
-            f"no table of {game} in {table_path(game).parent}; make it with: "
+            f"no table of {game} in {kept.parent}; make it with: "
             f'kimble solve --rules "{text}" --pieces {game.pieces}'
         )
     tell = say if say is not None else lambda line: print(line, file=sys.stderr, flush=True)
-    tell(f"exact: solving {game} once, up to a few minutes; the table goes to {table_path(game)}")
-    solver = Solver(game, threads=2, say=say)
-    write_table(solver, table_path(game), solver.solve())
-    return read_table(table_path(game), game)
+    return _kept_or_made(game, kept, tell)
+
+
+def _kept_or_made(game: Rules, path: Path, tell: Callable[[str], None]) -> Table:
+    """Return the table of the cache folder; make it if it is not there, or damaged."""
+    if path.exists() and (found := _read_if_whole(game, path, tell)) is not None:
+        return found
+    with locked(path, tell):
+        if path.exists() and (found := _read_if_whole(game, path, None)) is not None:
+            return found  # another process has made it meanwhile
+        tell(
+            f"exact: solving {game} once, {_WORK[game.pieces]}; the table goes to {path}"
+        )
+        solver = Solver(game, threads=2, say=tell)
+        statistics = solver.solve()
+        write_table(solver, path, statistics)
+        tell(f"exact: solved in {statistics.wall_seconds:.0f} s")
+    return read_table(path, game, check=True)
+
+
+def _read_if_whole(game: Rules, path: Path, tell: Callable[[str], None] | None) -> Table | None:
+    try:
+        return read_table(path, game, check=True)
+    except TableError as error:
+        if tell is not None:
+            tell(f"exact: {error}; it is made again")
+        return None

@@ -1,0 +1,276 @@
+"""The figures and plots of ``docs/solution.md``, made by one command::
+
+    python -m evaluation.solution --pieces 2     figures of every agent, 2 pieces; and the plots
+    python -m evaluation.solution --plots        the plots alone, from the figures kept
+
+Figures are kept in ``docs/solution.json`` after each agent, with the versions that made them; what
+is there already is not computed again (``--again`` does). The losses with four pieces come from the
+decision sets of ``agents/exact/data``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Sequence
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from agents.exact.decisions import read_decisions
+from agents.exact.report import solve_game
+from agents.heuristics import heuristic_names
+from evaluation.exactly import TOLERANCE, account, exactly, game_of
+from kimble_env.errors import KimbleError
+from kimble_env.files import write_whole
+from kimble_env.opponents import make_agent
+
+RULE_SETS = ("kimble[pass_allowed=no]", "kimble", "kombat[pass_allowed=no]", "kombat", "norske")
+DOCS = Path(__file__).parent.parent / "docs"
+DATA = "solution.json"
+PERFECT_PLAYS = ("kimble[pass_allowed=no]", "kombat[pass_allowed=no]", "norske")
+"""Rule sets in which perfect play ends for sure, so that what it holds can be added up."""
+
+Data = dict[str, dict[str, Any]]
+
+
+def agents() -> tuple[str, ...]:
+    """Return the specs of the ladder: ``random``, ``random:mask`` and every heuristic."""
+    return ("random", "random:mask", *heuristic_names())
+
+
+def read(folder: Path) -> Data:
+    """Return the figures kept in a folder, {} if there are none yet."""
+    path = folder / DATA
+    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+
+
+def keep(folder: Path, data: Data, part: str, key: str, value: Any) -> None:
+    """Add a figure and write them all."""
+    data.setdefault(part, {})[key] = value
+    versions = {name: metadata.version(name) for name in ("numpy", "numba")}
+    try:
+        versions["kimble-rl"] = metadata.version("kimble-rl")
+    except metadata.PackageNotFoundError:
+        versions["kimble-rl"] = "a checkout"
+    data["versions"] = versions
+    text = json.dumps(data, indent=1, sort_keys=True) + "\n"
+    write_whole(folder / DATA, text.encode())
+
+
+# --------------------------------------------------------------------------------------- figures
+
+
+def add_solved(folder: Path, data: Data, rules: str, pieces: int, again: bool) -> None:
+    """Add what ``kimble solve`` says."""
+    key = f"{rules} {pieces}"
+    if again or key not in data.get("solved", {}):
+        found = solve_game(rules, pieces, threads=1)
+        found.pop("table")
+        keep(folder, data, "solved", key, found)
+
+
+def add_agent(
+    folder: Path, data: Data, agent: str, rules: str, pieces: int, again: bool, quick: bool
+) -> None:
+    """Add what ``kimble exact`` says of an agent."""
+    key = f"{rules} {pieces} {agent}"
+    if not again and key in data.get("ladder", {}):
+        return
+    found = exactly(agent, rules, pieces, threads=1, response=not quick)
+    keep(folder, data, "ladder", key, found)
+
+
+def add_perfect(folder: Path, data: Data, rules: str, pieces: int, again: bool) -> None:
+    """Add what a game of perfect players holds."""
+    from agents.exact.duels import Evaluator
+
+    key = f"{rules} {pieces}"
+    if not again and key in data.get("perfect", {}):
+        return
+    evaluator = Evaluator(game_of(rules, pieces), TOLERANCE[pieces])
+    perfect = evaluator.perfect()
+    keep(folder, data, "perfect", key, account(evaluator, evaluator.study(perfect, perfect)))
+
+
+def add_losses(folder: Path, data: Data, again: bool) -> None:
+    """Add the mean loss of every agent on the four-piece decision sets, with standard errors."""
+    for rules in ("kimble", "kombat"):
+        found = read_decisions(rules)
+        generator = np.random.default_rng(1)
+        keys = generator.integers(1 << 64, size=len(found.positions), dtype=np.uint64)
+        for agent in agents():
+            key = f"{rules} {agent}"
+            if not again and key in data.get("losses_4", {}):
+                continue
+            loss = 1000.0 * found.losses(make_agent(agent, found.rules).act(found.positions, keys))
+            error = float(loss.std() / np.sqrt(len(loss)))
+            entry = {"loss": float(loss.mean()), "error": error, "decisions": len(loss)}
+            keep(folder, data, "losses_4", key, entry)
+
+
+# ----------------------------------------------------------------------------------------- plots
+
+
+def _figure(width: float, height: float) -> tuple[Any, Any]:
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    mpl.rcParams["svg.hashsalt"] = "kimble"
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(figsize=(width, height), layout="constrained")
+    axes.spines[["top", "right"]].set_visible(False)
+    return figure, axes
+
+
+def _save(figure: Any, path: Path) -> None:
+    import matplotlib.pyplot as plt
+
+    path.parent.mkdir(exist_ok=True)
+    figure.savefig(path, dpi=110)
+    plt.close(figure)
+
+
+COLOURS = dict(
+    zip(RULE_SETS, ("#1b4965", "#5fa8d3", "#7a3b2e", "#d9825b", "#4c8c4a"), strict=True)
+)
+
+
+def plot_first_throw(data: Data, path: Path) -> None:
+    """Plot the win chance of the first to throw by pieces and rule set."""
+    figure, axes = _figure(6.4, 4.0)
+    for rules in RULE_SETS:
+        points = sorted(
+            (found["pieces"], 100 * found["start_value"])
+            for key, found in data.get("solved", {}).items()
+            if key.rpartition(" ")[0] == rules
+        )
+        if points:
+            axes.plot(*zip(*points, strict=True), "o-", color=COLOURS[rules], label=rules)
+    axes.axhline(50, color="0.7", lw=1)
+    axes.set_xticks([1, 2, 3, 4])
+    axes.set_xlabel("pieces per player")
+    axes.set_ylabel("the first to throw wins, %")
+    axes.set_title("First-throw advantage of perfect players")
+    axes.legend(frameon=False, fontsize=8)
+    _save(figure, path)
+
+
+def plot_ladder(data: Data, pieces: int, path: Path) -> None:
+    """Plot loss per decision against itself and win share against perfect play, by agent."""
+    rows = [found for found in data.get("ladder", {}).values() if found["pieces"] == pieces]
+    names = sorted({found["agent"] for found in rows})
+    rule_sets = [r for r in RULE_SETS if any(_of(row, r) for row in rows)]
+    order = sorted(names, key=lambda name: _mean_loss(rows, name))
+    figure, axes = _figure(7.2, 1.2 + 0.34 * len(order))
+    for k, rules in enumerate(rule_sets):
+        for place, name in enumerate(order):
+            row = next((r for r in rows if r["agent"] == name and _of(r, rules)), None)
+            if row is not None:
+                share = 100.0 * row["versus"]["perfect"]["share"]
+                offset = 0.13 * (k - (len(rule_sets) - 1) / 2)
+                axes.plot(share, place + offset, "o", color=COLOURS[rules], ms=5,
+                          label=rules if place == 0 else None)  # fmt: skip
+    axes.axvline(50, color="0.7", lw=1)
+    axes.set_yticks(range(len(order)), order)
+    axes.set_xlabel("win share against perfect play, %")
+    axes.set_title(f"The skill ladder, {pieces} pieces, exact")
+    axes.legend(frameon=False, fontsize=8, loc="lower left")
+    axes.grid(axis="y", color="0.92")
+    axes.set_axisbelow(True)
+    _save(figure, path)
+
+
+def _of(row: dict[str, Any], rules: str) -> bool:
+    return bool(row["rules_hash"] == game_of(rules, row["pieces"]).hash)
+
+
+def _mean_loss(rows: Sequence[dict[str, Any]], name: str) -> float:
+    shares = [r["versus"]["perfect"]["share"] for r in rows if r["agent"] == name]
+    return float(np.mean(shares))
+
+
+def plot_mistakes(data: Data, agent: str, pieces: int, path: Path) -> None:
+    """Plot where an agent's losses come from, by rule set."""
+    found = [
+        (rules, data["ladder"][f"{rules} {pieces} {agent}"])
+        for rules in RULE_SETS
+        if f"{rules} {pieces} {agent}" in data.get("ladder", {})
+    ]
+    figure, axes = _figure(7.2, 1.0 + 0.95 * len(found))
+    tab = ("#1b4965", "#5fa8d3", "#d9825b", "#7a3b2e", "#4c8c4a", "#b0b0b0")
+    for place, (_, row) in enumerate(found):
+        left = 0.0
+        for k, entry in enumerate(row["itself"]["mistakes"][:4]):
+            width = 100 * entry["share_of_loss"]
+            axes.barh(place, width, left=left, color=tab[k], height=0.6)
+            text = f"{entry['played']}\nnot {entry['best']}".replace("_", " ")
+            if width > 13:
+                axes.text(left + width / 2, place, text, ha="center", va="center", color="w",
+                          fontsize=7.5)  # fmt: skip
+            left += width
+        axes.barh(place, 100 - left, left=left, color="#dddddd", height=0.6)
+    axes.set_yticks(range(len(found)), [rules for rules, _ in found], fontsize=8)
+    axes.set_xlim(0, 100)
+    axes.set_xlabel(f"share of all that {agent} loses, % (grey: the rest)")
+    axes.set_title(f"The costliest mistakes of {agent}, {pieces} pieces")
+    _save(figure, path)
+
+
+def plots(folder: Path, data: Data) -> None:
+    """Make every plot that the figures allow."""
+    images = folder / "images"
+    plot_first_throw(data, images / "solution-first-throw.png")
+    for pieces in (2, 3):
+        if any(found["pieces"] == pieces for found in data.get("ladder", {}).values()):
+            plot_ladder(data, pieces, images / f"solution-ladder-{pieces}.png")
+    plot_mistakes(data, "cautious", 2, images / "solution-mistakes.png")
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Read the command line; compute, keep, plot."""
+    parser = argparse.ArgumentParser(
+        prog="python -m evaluation.solution",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--pieces", type=int, nargs="*", default=[])
+    parser.add_argument("--rules", nargs="*", default=list(RULE_SETS))
+    parser.add_argument("--agents", nargs="*", help="specs; all heuristics if left out")
+    parser.add_argument("--no-ladder", action="store_true", help="solve only, no agents")
+    parser.add_argument("--losses", action="store_true", help="losses on the four-piece sets")
+    parser.add_argument("--quick", action="store_true", help="without best answers")
+    parser.add_argument("--again", action="store_true", help="what is there is computed again")
+    parser.add_argument("--plots", action="store_true", help="make the plots")
+    parser.add_argument("--solved", nargs="*", type=Path, default=[], metavar="FILE",
+                        help="take figures from what kimble solve --json printed (four pieces)")
+    parser.add_argument("--folder", type=Path, default=DOCS)
+    options = parser.parse_args(arguments)
+    data = read(options.folder)
+    for path in options.solved:
+        found = json.loads(path.read_text(encoding="utf-8"))
+        found.pop("table", None)
+        keep(options.folder, data, "solved", f"{found['rules']} {found['pieces']}", found)
+    for pieces in options.pieces:
+        for rules in options.rules:
+            print(f"{rules}, {pieces} pieces", flush=True)
+            add_solved(options.folder, data, rules, pieces, options.again)
+            if rules in PERFECT_PLAYS:
+                add_perfect(options.folder, data, rules, pieces, options.again)
+            for agent in () if options.no_ladder else options.agents or agents():
+                try:
+                    add_agent(options.folder, data, agent, rules, pieces, options.again,
+                              options.quick)  # fmt: skip
+                except KimbleError as error:
+                    print(f"  {agent}: {error}", flush=True)
+    if options.losses:
+        add_losses(options.folder, data, options.again)
+    if options.plots or options.pieces:
+        plots(options.folder, data)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,234 @@
+"""Exact results of agents: against simulated games, against each other, and their refusals."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from agents.exact import kernels, layers, positions
+from agents.exact.duels import Evaluator
+from agents.exact.errors import TableError
+from agents.exact.policies import Best, Player, Uniform
+from agents.exact.solver import two_seats
+from agents.heuristics import heuristic_names
+from evaluation.exactly import exactly, game_of, print_exactly
+from evaluation.match import play_match
+from kimble_env.errors import AgentError
+from kimble_env.opponents import make_agent
+
+FORCED = "kimble[pass_allowed=no]"
+RULE_SETS = (FORCED, "kimble", "kombat", "norske")
+
+
+class Bench:
+    """An evaluator of two pieces, and players that were asked already."""
+
+    def __init__(self, text: str, pieces: int = 2) -> None:
+        self.rules = two_seats(text, pieces)
+        self.evaluator = Evaluator(self.rules)
+        self.known: dict[str, Player] = {}
+
+    def __getitem__(self, spec: str) -> Player:
+        if spec not in self.known:
+            self.known[spec] = self.evaluator.player(make_agent(spec, self.rules))
+        return self.known[spec]
+
+
+@pytest.fixture(scope="module", params=RULE_SETS)
+def bench(request: pytest.FixtureRequest) -> Bench:
+    return Bench(request.param)
+
+
+def simulated_apart(bench: Bench, one: str, two: str, games: int) -> float:
+    """Return how far a simulated share lies from the exact one, in standard errors."""
+    exact = bench.evaluator.duel(bench[one], bench[two]).mean
+    played = play_match((one, two), bench.rules, games, seed=11, cap=100_000)
+    assert played.truncated == 0
+    blocks = played.scores[:, :, 0].mean(axis=1)
+    return abs(blocks.mean() - exact) / (blocks.std() / len(blocks) ** 0.5)
+
+
+def test_simulated_games_agree_with_the_exact_share(bench: Bench) -> None:
+    """Ties broken by lot in the games are even lots in the exact result."""
+    assert simulated_apart(bench, "cautious", "random", 20_000) < 4.0
+    assert simulated_apart(bench, "capture", "cautious", 20_000) < 4.0
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", heuristic_names())
+def test_simulated_games_agree_for_every_heuristic(bench: Bench, name: str) -> None:
+    assert simulated_apart(bench, name, "random", 100_000) < 4.5
+    assert simulated_apart(bench, name, "cautious", 100_000) < 4.5
+
+
+def test_what_an_agent_loses_is_what_its_decisions_cost(bench: Bench) -> None:
+    """Against perfect play the losses of all decisions add up to what is missing to 1/2.
+
+    Two ways to one number: a duel, which is swept backwards, and the visits, swept forwards.
+    """
+    evaluator, agent = bench.evaluator, bench["cautious"]
+    perfect = evaluator.perfect()
+    study = evaluator.study(agent, perfect)
+    stalled = bench.rules.pass_allowed  # where a pass is worth as much as a move, to 1e-8
+    assert study.per_game("loss", 0) == pytest.approx(
+        0.5 - evaluator.duel(agent, perfect).mean, abs=2e-6 if stalled else 1e-8
+    )
+    assert study.per_game("loss", 1) == pytest.approx(0.0, abs=1e-9)
+    assert (study.mistakes >= 0).all()
+    assert study.stalled == 0.0
+
+
+def test_luck_explains_the_result(bench: Bench) -> None:
+    """The result is start value + luck - losses: with perfect play its variance is that of luck."""
+    evaluator = bench.evaluator
+    if bench.rules.pass_allowed:
+        pytest.skip("perfect play can be endless where passing is allowed: no luck to add up")
+    perfect = evaluator.perfect()
+    study = evaluator.study(perfect, perfect)
+    value = float(evaluator.solver.block(0, 0)[0][0, 0])
+    luck = study.per_game("throw_luck") + study.per_game("battle_luck")
+    assert luck == pytest.approx(value * (1.0 - value), abs=1e-7)
+
+
+def test_the_best_answer_is_at_least_as_good_as_any(bench: Bench) -> None:
+    evaluator, agent = bench.evaluator, bench["cautious"]
+    best = evaluator.best_response(agent).mean
+    others = {
+        "perfect": evaluator.duel(evaluator.perfect(), agent).mean,
+        "random": evaluator.duel(Uniform(), agent).mean,
+        "itself": evaluator.duel(agent, agent).mean,
+        "capture": evaluator.duel(bench["capture"], agent).mean,
+    }
+    assert best >= max(others.values()) - 1e-7
+    assert others["itself"] == pytest.approx(0.5, abs=1e-7)
+    assert others["random"] < others["perfect"]
+    assert 0.5 <= best < 0.75
+
+
+def test_nobody_beats_perfect_play(bench: Bench) -> None:
+    evaluator = bench.evaluator
+    value = float(evaluator.solver.block(0, 0)[0][0, 0]) if evaluator.perfect() else 0.0
+    found = evaluator.duel(Best(), Best())
+    assert found.first == pytest.approx(value, abs=2e-6)
+    for one in (bench["cautious"], Uniform()):
+        assert evaluator.duel(one, evaluator.perfect()).mean < 0.5
+
+
+def test_two_threads_agree_with_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    one = Bench("kombat")
+    expected = one.evaluator.duel(one["capture"], Best())
+    monkeypatch.setattr(layers, "SMALL_LAYER", 0)
+    two = Evaluator(one.rules, threads=2)
+    found = two.duel(one["capture"], Best())
+    assert found.mean == pytest.approx(expected.mean, abs=1e-7)
+
+
+def test_neighbours_count_both_ways_round() -> None:
+    rules = two_seats("kombat[pass_allowed=no]", 1, adjacent=True)
+    evaluator = Evaluator(rules)
+    agent = evaluator.player(make_agent("capture", rules))
+    assert evaluator.duel(agent, agent).mean == pytest.approx(0.5, abs=1e-8)
+    played = play_match(("capture", "random"), rules, 40_000, seed=3)
+    exact = evaluator.duel(agent, Uniform()).mean
+    assert played.share(0) == pytest.approx(exact, abs=4 * 0.5 / played.games**0.5)
+
+
+def test_a_policy_of_ties_is_an_even_lot() -> None:
+    """A weight vector without an opinion is ``random``, and is asked like any other."""
+    rules = two_seats("norske", 1)
+    evaluator = Evaluator(rules)
+    asked = evaluator.player(make_agent('weights:{"pass": -1}', rules))
+    other = evaluator.player(make_agent("capture", rules))
+    expected = evaluator.duel(Uniform(), other)
+    assert evaluator.duel(asked, other).mean == pytest.approx(expected.mean, abs=1e-9)
+
+
+# ------------------------------------------------------------------------------------ the report
+
+
+OWN = """
+def eager(game):
+    return game.legal_moves[0]
+
+class Dice:
+    def act(self, positions, keys):
+        from kimble_env.opponents import make_agent
+        return make_agent("random", RULES).act(positions, keys)
+"""
+
+
+def test_the_report_of_an_agent_of_ones_own(tmp_path: Path) -> None:
+    path = tmp_path / "mine.py"
+    path.write_text(OWN)
+    found = exactly(f"{path}:eager", FORCED, 1, ("random", "perfect", "cautious"), threads=1)
+    assert json.loads(json.dumps(found)) == found
+    assert found["positions"] == 813
+    # with one piece moves are forced, so everybody is perfect
+    for row in found["versus"].values():
+        assert row["share"] == pytest.approx(0.5, abs=1e-8)
+        assert row["first"] == pytest.approx(0.5262585192, abs=1e-8)
+    assert found["loss_per_decision"] == 0.0
+    assert found["exploitability"] == pytest.approx(0.0, abs=1e-8)
+    lines: list[str] = []
+    print_exactly(found, lines.append)
+    assert any(line.startswith("perfect") for line in lines)
+
+
+def test_the_report_of_a_heuristic() -> None:
+    found = exactly("cautious", "kombat", 2, threads=1)
+    assert 1.0 < found["loss_per_decision"] < 10.0
+    assert found["versus"]["random"]["share"] > 0.5 > found["versus"]["perfect"]["share"]
+    assert found["exploitability"] > 0.5 - found["versus"]["perfect"]["share"]
+    itself = found["itself"]
+    assert sum(entry["share_of_loss"] for entry in itself["mistakes"]) == pytest.approx(1.0)
+    dearest = itself["positions"][0]
+    best = max(dearest["win"].values())
+    assert best - min(dearest["win"].values()) >= dearest["loss_each"] / 1000 - 1e-6
+    lines: list[str] = []
+    print_exactly(found, lines.append)
+    assert any(dearest["position"] in line for line in lines)
+
+
+def test_agents_that_draw_lots_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "lots.py"
+    path.write_text(OWN.replace("RULES", "'kimble[pieces=2]'"))
+    with pytest.raises(TableError, match="draws lots"):
+        exactly(f"{path}:Dice", "kimble", 2, threads=1)
+
+
+def test_numbers_of_pieces() -> None:
+    assert game_of("kimble").pieces == 2
+    assert game_of("kimble[pieces=3]").pieces == 3
+    assert game_of("kombat", 1).pieces == 1
+    with pytest.raises(AgentError, match="give one"):
+        game_of("kimble[pieces=3]", 2)
+    with pytest.raises(AgentError, match="1 to 3 pieces, got 4"):
+        game_of("kimble", 4)
+
+
+def test_every_loss_is_at_least_nothing(bench: Bench) -> None:
+    """… in all positions, not only where play goes."""
+    evaluator = bench.evaluator
+    agent = bench["capture"]
+    evaluator.perfect()
+    clear = 0.0
+    for x, y in evaluator.solver.all_pairs():
+        layer = evaluator.solver.layer(x, y, solved=True)
+        everywhere = tuple((~clashes(layer)).astype(float) for _ in range(2))
+        sums, kinds = np.zeros((2, len(positions.SUMS))), np.zeros((7, 4))
+        mistakes, worst = np.zeros((7, 7, 2)), np.zeros((4, 8))
+        codes = (agent.codes(layer, 0), agent.codes(layer, 1))
+        positions.tally(
+            layer.where(), *layer.seats(), *codes, kernels.SHARES, *everywhere, clear,
+            bench.rules.board.leave + 1, sums, kinds, mistakes, worst, 0,
+        )  # fmt: skip
+        assert (mistakes >= 0.0).all()
+        assert (worst[:, 0] >= 0.0).all()
+
+
+def clashes(layer: layers.Layer) -> np.ndarray:
+    a, b = layer.seats()
+    return (a.seen[:, None] & b.masks[None, :]) != 0
