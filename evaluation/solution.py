@@ -1,7 +1,7 @@
 """The figures and plots of ``docs/solution.md``, made by one command::
 
     python -m evaluation.solution --pieces 2     figures of every agent, 2 pieces; and the plots
-    python -m evaluation.solution --plots        the plots alone, from the figures kept
+    python -m evaluation.solution --plots        plots and tables alone, from the figures kept
 
 Figures are kept in ``docs/solution.json`` after each agent, with the versions that made them; what
 is there already is not computed again (``--again`` does). The losses with four pieces come from the
@@ -23,6 +23,7 @@ from agents.exact.decisions import read_decisions
 from agents.exact.report import solve_game
 from agents.heuristics import heuristic_names
 from evaluation.exactly import TOLERANCE, account, exactly, game_of
+from evaluation.solution_tables import write_tables
 from kimble_env.errors import KimbleError
 from kimble_env.files import write_whole
 from kimble_env.opponents import make_agent
@@ -268,8 +269,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
                     print(f"  {agent}: {error}", flush=True)
     if options.losses:
         add_losses(options.folder, data, options.again)
-    if options.plots or options.pieces:
+    if options.plots or options.pieces or options.losses or options.solved:
         plots(options.folder, data)
+        write_tables(options.folder / "solution.md", data)
 
 
 if __name__ == "__main__":

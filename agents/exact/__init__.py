@@ -1,7 +1,8 @@
 """The two-player game solved: tables of exact values, their solver, the agent ``exact``.
 
 * ``encoding``: positions as numbers; ``transitions``, ``probes``: moves read off the kernel
-* ``solver``, ``layers``, ``kernels``: perfect play; ``policies``, ``duel``: fixed players
+* ``solver``, ``layers``, ``kernels``: perfect play; ``policies``, ``duels``: given players;
+  ``positions``: what is done position by position, and Norske
 * ``table``, ``lookup``, ``blockfile``: files and look-ups; ``oracle``: the agent
 * ``report``: what ``kimble solve`` prints
 

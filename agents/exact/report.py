@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from agents.exact.duels import MOST_PIECES, perfect_play
+from agents.exact.errors import TableError
 from agents.exact.solver import Say, Solver, two_seats
 from agents.exact.table import table_path, write_table
 from kimble_env.rules import Rules
@@ -53,10 +54,15 @@ def solve_game(
 
     Raises:
         RulesError: rules that cannot be or that the solver does not know.
-        TableError: a damaged or foreign checkpoint.
+        TableError: a damaged or foreign checkpoint; ``play`` with four pieces.
     """
     game = two_seats(rules, pieces, adjacent)
     small = game.pieces <= MOST_PIECES
+    if play and not small:
+        raise TableError(
+            f"throws and passes of perfect play are counted for at most {MOST_PIECES} pieces, "
+            f"got {game.pieces}"
+        )
     target = table if table is not None else table_path(game)
     if folder is None and not small:
         folder = target.with_suffix(".layers")

@@ -1,4 +1,4 @@
-"""Norske: move tables of one seat, layers, and the solver (see ``norske.py``)."""
+"""Norske: the move tables of one seat, and layers (see ``positions.py``)."""
 
 from __future__ import annotations
 

@@ -18,13 +18,26 @@ def solve(
     tolerance: Annotated[
         float | None, typer.Option(help="largest change in the last sweep; by pieces if left out")
     ] = None,
+    bracket: Annotated[
+        bool | None,
+        typer.Option(
+            "--bracket/--no-bracket",
+            help="solve from both sides too, the certificate (up to 3 pieces unless told)",
+        ),
+    ] = None,
+    play: Annotated[
+        bool | None,
+        typer.Option(
+            "--play/--no-play", help="throws and passes of perfect play (up to 3 pieces unless told)"
+        ),
+    ] = None,
     threads: Annotated[int, typer.Option(help="sweeps that run at once")] = 2,
     json: Annotated[bool, typer.Option("--json", help="print one JSON object")] = False,
 ) -> None:
     """Solve the two-player game exactly, keep its table, and print its figures.
 
-    Up to 3 pieces take seconds to minutes; 4 pieces of kimble took 10 minutes on two cores and
-    11.5 GB of memory; interrupted, the same command then goes on from its last finished layer.
+    Up to 3 pieces take seconds to minutes; 4 pieces of kimble took 13 to 18 minutes of one core
+    and 11.5 GB of memory; interrupted, the same command then goes on from its last finished layer.
 
     [bold]Example:[/bold] kimble solve --rules kimble --pieces 2
     """
@@ -33,7 +46,7 @@ def solve(
     from agents.exact.report import solve_game
 
     found = solve_game(
-        rules, pieces, adjacent, tolerance=tolerance, threads=threads,
+        rules, pieces, adjacent, bracket, play, tolerance, threads,
         say=lambda line: typer.echo(line, err=True),
     )  # fmt: skip
     if json:

@@ -1,0 +1,163 @@
+"""The tables of ``docs/solution.md``, written from the figures that ``solution.py`` keeps."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from kimble_env.files import write_whole
+
+Data = dict[str, Any]
+_MARK = "<!-- {} -->"
+_END = "<!-- end -->"
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
+    return "\n".join([*lines, *("| " + " | ".join(row) + " |" for row in rows)])
+
+
+def _rules(found: Data) -> str:
+    """Return the rule set of a figure without its number of pieces."""
+    text = re.sub(r",?pieces=\d", "", found["rules"]).replace("[]", "").replace("[,", "[")
+    return f"`{text}`"
+
+
+def solved(data: Data) -> str:
+    """Return the table of start values."""
+    rows = []
+    for found in sorted(data.get("solved", {}).values(), key=lambda f: (f["rules"][:6], _rules(f),
+                                                                        f["pieces"])):  # fmt: skip
+        low, high, gap = found["start_lower"], found["start_upper"], found["bracket"]
+        if low is None:
+            sides = "not run"
+        elif gap < 1e-6:
+            sides = f"closes to {gap:.1e}"
+        else:
+            sides = f"{low:.7f} .. {high:.7f}"
+        throws = found["expected_throws"]
+        passing = found["strict_pass_share"]
+        rows.append((
+            _rules(found), str(found["pieces"]), f"{found['positions']:,}",
+            f"{found['start_value']:.7f}", sides, f"{found['sweeps']:.0f}",
+            "-" if throws is None else f"{throws:.2f}",
+            "-" if not passing else f"{100 * passing:.1f} %",
+            f"{found['cpu_seconds']:.0f} s", f"{found['peak_bytes'] / 1e9:.1f} GB",
+        ))  # fmt: skip
+    head = ("rules", "pieces", "positions", "first to throw wins", "lower .. upper", "sweeps",
+            "throws of perfect play", "passing strictly best", "CPU", "peak memory")  # fmt: skip
+    return _table(head, rows)
+
+
+def ladder(data: Data, pieces: int) -> str:
+    """Return the table of exact results of all agents with so many pieces."""
+    found = [f for f in data.get("ladder", {}).values() if f["pieces"] == pieces]
+    found.sort(key=lambda f: (f["rules"], -f["versus"]["perfect"]["share"]))
+    rows = []
+    for f in found:
+        itself, best = f["itself"], f["exploitability"]
+        rows.append((
+            _rules(f), f["agent"], f"{100 * f['versus']['random']['share']:.3f}",
+            f"{100 * f['versus']['perfect']['share']:.3f}",
+            "-" if best is None else f"{100 * best:.3f}", f"{f['loss_per_decision']:.3f}",
+            f"{itself['decisions']:.1f}", f"{itself['throws']:.1f}",
+        ))  # fmt: skip
+    head = ("rules", "agent", "v random, %", "v perfect, %", "best answer over 50, %",
+            "loss per decision, mWP", "decisions", "throws")  # fmt: skip
+    return _table(head, rows)
+
+
+def luck(data: Data) -> str:
+    """Return the table of luck in games of perfect players."""
+    rows = []
+    for key, f in sorted(data.get("perfect", {}).items()):
+        rules, _, pieces = key.rpartition(" ")
+        rows.append((
+            f"`{rules}`", pieces, f"{f['throws']:.1f}", f"{f['decisions']:.1f}",
+            f"{100 * f['luck_per_throw_sd']:.2f}", f"{100 * f['throw_luck_sd']:.1f}",
+            f"{100 * f['battle_luck_sd']:.1f}",
+        ))  # fmt: skip
+    head = ("rules", "pieces", "throws", "decisions", "luck of a throw, SD %",
+            "of all throws of a game, SD %", "of its battles, SD %")  # fmt: skip
+    return _table(head, rows)
+
+
+def kinds(data: Data) -> str:
+    """Return the table of how often each kind of move is right in perfect play."""
+    rows = []
+    for key, f in sorted(data.get("perfect", {}).items()):
+        rules, _, pieces = key.rpartition(" ")
+        for kind, k in f["kinds"].items():
+            rows.append((
+                f"`{rules}`", pieces, kind.replace("_", " "), f"{k['offered']:.2f}",
+                f"{100 * k['best_share']:.1f} %", f"{k['cost_where_wrong']:.1f}",
+            ))  # fmt: skip
+    head = ("rules", "pieces", "kind of move", "choices a game", "it is best", "else it costs, mWP")
+    return _table(head, rows)
+
+
+def mistakes(data: Data, agent: str, pieces: int) -> str:
+    """Return the table of an agent's costliest mistakes."""
+    rows = []
+    for f in data.get("ladder", {}).values():
+        if f["agent"] == agent and f["pieces"] == pieces:
+            for m in f["itself"]["mistakes"][:4]:
+                rows.append((
+                    _rules(f), m["played"].replace("_", " "), m["best"].replace("_", " "),
+                    f"{m['per_game']:.2f}", f"{m['loss_each']:.1f}",
+                    f"{100 * m['share_of_loss']:.0f} %",
+                ))  # fmt: skip
+    head = ("rules", "played", "best", "a game", "costs, mWP", "of all loss")
+    return _table(head, rows)
+
+
+def costly(data: Data, agent: str, pieces: int) -> str:
+    """Return the table of the positions that cost an agent most."""
+    rows = []
+    for f in data.get("ladder", {}).values():
+        if f["agent"] == agent and f["pieces"] == pieces:
+            for p in f["itself"]["positions"][:3]:
+                moves = sorted(p["win"].items(), key=lambda item: -item[1])
+                text = ", ".join(f"{move} {win:.3f}" for move, win in moves)
+                rows.append((f"`{p['position']}`", text, f"{p['loss_each']:.1f}"))
+    return _table(("position", "win chance after each move", "lost, mWP"), rows)
+
+
+def losses(data: Data) -> str:
+    """Return the table of losses on the four-piece decision sets."""
+    found = data.get("losses_4", {})
+    names = sorted({key.partition(" ")[2] for key in found},
+                   key=lambda name: found.get(f"kimble {name}", {}).get("loss", 99.0))  # fmt: skip
+    rows = [
+        (name, *(f"{e['loss']:.2f} ± {e['error']:.2f}" if (e := found.get(f"{rules} {name}"))
+                 else "-" for rules in ("kimble", "kombat")))
+        for name in names
+    ]  # fmt: skip
+    return _table(("agent", "kimble", "kombat"), rows)
+
+
+TABLES: dict[str, Callable[[Data], str]] = {
+    "solved": solved,
+    "ladder 2": lambda data: ladder(data, 2),
+    "ladder 3": lambda data: ladder(data, 3),
+    "luck": luck,
+    "kinds": kinds,
+    "mistakes": lambda data: mistakes(data, "cautious", 2),
+    "positions": lambda data: costly(data, "cautious", 2),
+    "losses": losses,
+}
+"""What stands between the marks of ``docs/solution.md``."""
+
+
+def write_tables(page: Path, data: Data) -> None:
+    """Renew every table of a page that has marks for it."""
+    text = page.read_text(encoding="utf-8")
+    for name, make in TABLES.items():
+        mark = _MARK.format(name)
+        if mark in text:
+            head, _, rest = text.partition(mark)
+            tail = rest.partition(_END)[2]
+            text = f"{head}{mark}\n{make(data)}\n{_END}{tail}"
+    write_whole(page, text.encode())
