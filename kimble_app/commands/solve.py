@@ -22,13 +22,13 @@ def solve(
         bool | None,
         typer.Option(
             "--bracket/--no-bracket",
-            help="solve from both sides too, the certificate (up to 3 pieces unless told)",
+            help="solve from both sides too, the certificate (up to 3 pieces if left out)",
         ),
     ] = None,
     play: Annotated[
         bool | None,
         typer.Option(
-            "--play/--no-play", help="throws and passes of perfect play (up to 3 pieces unless told)"
+            "--play/--no-play", help="throws and passes of perfect play (default: up to 3 pieces)"
         ),
     ] = None,
     threads: Annotated[int, typer.Option(help="sweeps that run at once")] = 2,
