@@ -159,15 +159,15 @@ def measure(
     """Play a network against weight vectors, and one of those against networks; measure its loss.
 
     Returns:
-        ``matches``: one v the others of each baseline; ``reversed``: one of each baseline v
-        networks; ``loss``: in mWP on the committed exact decisions, where there are any.
+        ``matches``: one v the others of each baseline; ``reversed``: one of the last baseline
+        v networks (three players and more); ``loss``: in mWP on the committed exact decisions, where there are any.
     """
     from training.td import judge
 
     matches, turned = {}, {}
     for name in against:
         matches[name] = judge(net.layers, net.rules, name, games, 11, 5000, threads)
-        if net.rules.players > 2 and name != "random":
+        if net.rules.players > 2 and name == against[-1]:
             turned[name] = judge(
                 net.layers, net.rules, name, games, 12, 5000, threads, reverse=True
             )
