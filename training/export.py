@@ -160,7 +160,8 @@ def measure(
 
     Returns:
         ``matches``: one v the others of each baseline; ``reversed``: one of the last baseline
-        v networks (three players and more); ``loss``: in mWP on the committed exact decisions, where there are any.
+        v networks (three players and more); ``loss``: in mWP on the committed exact decisions,
+        where there are any.
     """
     from training.td import judge
 
