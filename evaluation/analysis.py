@@ -155,18 +155,9 @@ def find_reference(rules: Rules, spec: str | None = None, ahead: int | None = No
 
 def _reference(kind: str, spec: str, steps: int, rules: Rules, ahead: int | None) -> Reference:
     value = make_evaluator(spec, rules)
-    own = _hash_of(value)
-    if kind == "net" and own not in (None, rules.hash):
-        raise KimbleError(f"{spec} is for other rules ({own}) than {rules} ({rules.hash})")
     if steps if ahead is None else ahead:
         value = OneThrowAhead(value, rules)
     return Reference(kind, value, _TEXTS[kind])
-
-
-def _hash_of(value: Any) -> str | None:
-    """Return the hash of the rules that a network was made for, if it tells."""
-    found = getattr(value, "rules_hash", None)
-    return found if isinstance(found, str) else None
 
 
 # ----------------------------------------------------------------------------------------- results

@@ -57,7 +57,8 @@ dt { color: var(--soft) } dd { margin: 0; text-align: right }
 .graph .marked { fill: var(--ink); font-size: 12px; font-weight: 700 }
 .graph .hair { stroke: var(--soft); stroke-dasharray: 3 3; visibility: hidden }
 .mistakes { display: grid; gap: 1rem; grid-template-columns: repeat(auto-fit, minmax(18rem, 1fr)) }
-.mistakes h3 { margin: 0 0 .5rem; font-size: 1.05rem } .mistakes svg { width: 100%; height: auto }
+.mistakes h3 { margin: 0 0 .5rem; font-size: 1.05rem } .mistakes svg { width: 100%; height: auto;
+  background: #fff; border-radius: .5rem }
 table { border-collapse: collapse; width: 100% } td, th { padding: .2rem .4rem; text-align: left }
 th { font-weight: 600; color: var(--soft) } tr + tr td { border-top: 1px solid var(--line) }
 tr.best td:first-child { color: var(--good); font-weight: 650 }

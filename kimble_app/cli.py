@@ -17,7 +17,8 @@ from kimble_env.errors import KimbleError
 app = typer.Typer(
     name="kimble",
     cls=LazyGroup,
-    help="Kimble, Kombat Kimble and Norske Kimble: judge, train, solve, referee.",
+    help="Kimble, Kombat Kimble and Norske Kimble: play, judge, train, solve, serve.",
+    epilog="Exit codes: 0 done; 1 a file or a pipe; 2 asked for what cannot be; 130 stopped.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings=SETTINGS,

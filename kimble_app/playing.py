@@ -170,12 +170,13 @@ class Screen:
     def _hint(self) -> None:
         from kimble_app.api.answers import answer_move
         from kimble_app.api.schema import MoveRequest
-        from kimble_app.ranking import ranked_lines
+        from kimble_app.ranking import best_judge, ranked_lines
 
         game = self.sitting.game
         if game.die is None:
             raise KimbleError("throw first: there is nothing to rank before the die")
-        answer = answer_move(MoveRequest(position=game.to_text(), agent=self.settings.hint))
+        judge = self.settings.hint or best_judge(game.rules)
+        answer = answer_move(MoveRequest(position=game.to_text(), agent=judge))
         numbers = {move.text: k for k, move in enumerate(game.legal_moves, 1)}
         for line in ranked_lines(answer, numbers):
             self._say(line)

@@ -6,6 +6,28 @@ from collections.abc import Mapping
 from typing import Any
 
 from kimble_env.board import SEAT_LETTERS
+from kimble_env.errors import KimbleError
+from kimble_env.rules import Rules
+
+
+def best_judge(rules: Rules) -> str:
+    """Return the spec of the agent that ranks moves best here: one with chances to win.
+
+    Exact where a table lies ready, else a shipped net, else a search two throws deep; where none
+    of them fits, the best quick agent.
+    """
+    from kimble_app.api.specs import LOCAL, default_agent, model_for
+
+    name = model_for(rules)
+    wanted = ["exact"] if len(rules.seats) == 2 else []
+    wanted += [f"net:{name}"] if name is not None else []
+    for spec in (*wanted, "search:depth=2"):
+        try:
+            LOCAL.agent(spec, None, rules)
+        except KimbleError:
+            continue  # no table, or no value for these rules
+        return spec
+    return default_agent(rules)
 
 
 def percent(chance: float) -> str:

@@ -64,7 +64,7 @@ def test_a_game_in_a_pipe_stops_at_the_end_of_its_lines_and_goes_on(tmp_path: Pa
     assert "cannot play 'nonsense': one of 1 enter, 2 pass" in text
     assert "cannot play '9'" in text
     assert "u takes back your last choice" in text
-    assert "by cautious" in text  # the hint says whose it is
+    assert "chance to win by search:depth=2" in text or "chance to win by net:" in text
     assert f"kimble play --resume {path} goes on" in text
     before = Game.from_record(path)
     assert read_record(path).players == (HUMAN, "cautious")
@@ -228,6 +228,7 @@ def test_moves_ranks_by_chance_or_score() -> None:
     assert rows[0]["loss"] == 0
     assert rows[0]["win"][0] >= rows[1]["win"][0]
     assert "loses" in text
+    assert "chance to win by exact" in good("moves", "kimble[pieces=2] R3,20/Y0,8 R 4 1")
     assert "score by cautious" in good("moves", "kimble R3,20/Y0,8 R 4 1", "--agent", "cautious")
     assert "no values by mine" not in text
     assert "no legal move" in good("moves", "norske R-/B0/Y-/G- R - 1", "--die", "3")

@@ -71,7 +71,7 @@ def moves(
         int | None, typer.Option(help="the die thrown, for a position before the throw")
     ] = None,
     agent: Annotated[
-        str | None, typer.Option(help="who ranks them; the best quick one if left out")
+        str | None, typer.Option(help="who ranks them; the best with chances to win if left out")
     ] = None,
     level: Annotated[int | None, typer.Option(help="1 to 10: a weaker one")] = None,
     seed: Annotated[int | None, typer.Option(help="of an agent's own choices")] = None,
@@ -86,7 +86,11 @@ def moves(
     from kimble_app.api.answers import answer_move
     from kimble_app.api.errors import as_api_error
     from kimble_app.api.schema import MoveRequest
+    from kimble_app.ranking import best_judge
+    from kimble_env.notation import parse_position
 
+    if agent is None and level is None:
+        agent = best_judge(parse_position(position)[0])
     try:
         request = MoveRequest(position=position, die=die, agent=agent, level=level, seed=seed)
     except ValueError as error:  # pydantic's: a number out of range

@@ -11,9 +11,7 @@ import typer
 from kimble_env.errors import KimbleError
 
 
-def _parameters(
-    settings: list[tuple[str, Any, str]], extra: list[tuple[str, Any, Any]]
-) -> Any:
+def _parameters(settings: list[tuple[str, Any, str]], extra: list[tuple[str, Any, Any]]) -> Any:
     """Return a signature: the extra parameters (name, annotation, default), then the settings."""
     import inspect
 
