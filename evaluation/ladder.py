@@ -34,7 +34,14 @@ from evaluation.planner import design_effect, games_needed
 from evaluation.progress import progress_bar
 from evaluation.ratings import ANCHOR
 from evaluation.report import percent, summarise
-from evaluation.tournament import fingerprint, make_settings, play_tournament, read_tournament
+from evaluation.tabletop import Table, make_agents
+from evaluation.tournament import (
+    adopt_record,
+    fingerprint,
+    make_settings,
+    play_tournament,
+    read_tournament,
+)
 from kimble_env import __version__
 from kimble_env.errors import KimbleError
 from kimble_env.files import write_whole
@@ -237,6 +244,8 @@ class Ladder:
         key = f"{name}-{players}p"
         settings = make_settings(self.fast, rules, seed=SEED)
         say(f"{key}: tournament of {len(self.fast)}")
+        if (self.folder / f"{key}.jsonl").exists():
+            adopt_record(self.folder / f"{key}.jsonl", settings)  # agents may have changed
         with progress_bar() as bar:
             play_tournament(settings, self.folder / f"{key}.jsonl", self.games, progress=bar)
         for other in self.yardsticks:
@@ -322,13 +331,47 @@ class Ladder:
         }
 
 
-def document(ladders: Sequence[dict[str, Any]], command: str) -> str:
+def measure_speed(agents: Sequence[str], blocks: int = 300) -> dict[str, float]:
+    """Return the four-player games of ``kimble`` per CPU second when an agent sits everywhere."""
+    rules = find_rules("kimble")
+    speeds = {}
+    for spec in agents:
+        table = Table(rules, make_agents([spec] * 4, rules))
+        table.play_blocks(SEED, 0, 2, DEFAULT_CAP)  # compiles
+        chunk = table.play_blocks(SEED, 0, blocks, DEFAULT_CAP)
+        speeds[spec] = chunk.places.size / max(chunk.seconds, 1e-9)
+    return speeds
+
+
+def _speed_part(speeds: dict[str, float]) -> str:
+    cells = ", ".join(f"`{spec}` {speed:,.0f}" for spec, speed in speeds.items())
+    return (
+        "\n## Speed\n\nFour-player games of `kimble` per CPU second of one core, the agent in all "
+        f"seats, compiled, choices and captures counted ({_processor()}, measured when this page "
+        f"was made, on a busy machine): {cells}.\n"
+    )
+
+
+def _processor() -> str:
+    """Return the name of the processor, as far as the system tells it."""
+    try:
+        text = Path("/proc/cpuinfo").read_text(encoding="utf-8")
+        named = [line for line in text.splitlines() if line.startswith("model name")]
+        return named[0].partition(":")[2].strip()
+    except (OSError, IndexError):
+        return platform.processor() or "an unnamed processor"
+
+
+def document(
+    ladders: Sequence[dict[str, Any]], command: str, speeds: dict[str, float] | None = None
+) -> str:
     """Return the text of ``docs/ladder.md``."""
     head = _INTRODUCTION.format(
         command=command, version=__version__, python=platform.python_version(),
         numpy=np.__version__, cap=f"{DEFAULT_CAP:,}", seed=SEED,
     )  # fmt: skip
-    return head + "".join(_ladder_part(ladder) for ladder in ladders)
+    parts = [_ladder_part(ladder) for ladder in ladders]
+    return head + "".join(parts) + (_speed_part(speeds) if speeds else "")
 
 
 _INTRODUCTION = """\
@@ -467,8 +510,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
         f"python -m evaluation.ladder --games {given.games} --points {given.points:g} "
         f"--seconds {given.seconds:g} --write {given.write}"
     )
-    write_whole(given.write, document(kept, command))
-    data = {"format": "kimble-ladder-1", "kimble_rl": __version__, "seed": SEED, "ladders": kept}
+    speeds = measure_speed(ladder.fast)
+    write_whole(given.write, document(kept, command, speeds))
+    data = {"format": "kimble-ladder-1", "kimble_rl": __version__, "seed": SEED, "ladders": kept,
+            "games_per_cpu_second": speeds}  # fmt: skip
     write_whole(given.write.with_suffix(".json"), json.dumps(data, indent=1) + "\n")
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import os
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any, NamedTuple
@@ -112,9 +112,10 @@ def read_result(data: Mapping[str, Any], seatings: int, kinds: int) -> Result:
         raise RecordError(f"a line does not fit the tournament: {error!r}") from None
 
 
-def make_record(path: Path, header: Mapping[str, Any]) -> None:
-    """Start a record; its first line appears whole or not at all."""
-    write_whole(path, _line({"format": FORMAT, **header}))
+def make_record(path: Path, header: Mapping[str, Any], results: Sequence[Result] = ()) -> None:
+    """Start a record, with results if there are any; it appears whole or not at all."""
+    lines = [_line({"format": FORMAT, **header}), *map(result_line, results)]
+    write_whole(path, "".join(lines))
 
 
 def read_lines(path: Path) -> tuple[dict[str, Any], list[dict[str, Any]], int]:

@@ -7,7 +7,8 @@ same dice. Over a whole block both agents have the same number of places, so par
 agent's *points* are its share of those games in per cent.
 
 The record (``record.py``) is a file of finished chunks. Whoever calls :func:`play_tournament` with
-the same file and the same settings goes on where it stopped, in whatever way it stopped.
+the same file and the same settings goes on where it stopped, in whatever way it stopped. More
+agents may be named than last time, anywhere in the list: what the others have played stays.
 """
 
 from __future__ import annotations
@@ -57,6 +58,7 @@ from kimble_env.threads import check_threads
 KINDS = {2: ("1v1",), 3: ("1v2", "2v1"), 4: ("1v3", "2v2", "3v1")}
 """Kinds of tables by number of players: places of the first agent, v, places of the second."""
 
+_OF_AGENTS = ("agents", "fingerprints", "pairs")
 _CHUNK_SECONDS = 1.5  # of work that a kill may cost
 _LARGEST = 8192  # games in a chunk at most
 
@@ -182,6 +184,23 @@ class Settings:
         ]
         if faults:
             raise RecordError(f"{path} is of another tournament: {'; '.join(faults)}")
+
+    def known_pairs(self, header: dict[str, Any]) -> dict[int, int] | None:
+        """Return which pair of a record is which pair here: those of the same two agents.
+
+        None if the record is of other rules, tables, dice or adjustment.
+        """
+        alike = {k: v for k, v in self._identity().items() if k not in _OF_AGENTS}
+        if any(header.get(name) != value for name, value in alike.items()):
+            return None
+        mine = list(zip(self.agents, self.prints, strict=True))
+        try:
+            theirs = list(zip(header["agents"], header["fingerprints"], strict=True))
+            same = [mine.index(agent) if agent in mine else -1 for agent in theirs]
+            pairs = [(same[i], same[j]) for i, j in header["pairs"]]
+        except (KeyError, TypeError, ValueError, IndexError):
+            return None
+        return {k: self.pairs.index(pair) for k, pair in enumerate(pairs) if pair in self.pairs}
 
 
 @dataclass
@@ -429,7 +448,11 @@ def play_tournament(
     place = Path(path)
     if not place.exists():
         make_record(place, settings.header())
-    header, lines, good = read_lines(place)
+    header, _, good = read_lines(place)
+    known = settings.known_pairs(header)
+    if known is not None and len(known) == len(header["pairs"]) < len(settings.pairs):
+        adopt_record(place, settings)
+        header, _, good = read_lines(place)
     settings.check_same(header, place)
     with appending(place, good) as file:
         # Another process may have written between reading and locking.
@@ -447,6 +470,33 @@ def play_tournament(
                     total * len(settings.kind_of),
                 )
     return read_tournament(place)
+
+
+def adopt_record(path: str | os.PathLike[str], settings: Settings) -> int:
+    """Make a record one of these settings, which may name other agents; return the chunks kept.
+
+    Everything played between agents that are in both stays, and no other chunk. The file is
+    replaced in one step.
+
+    Raises:
+        RecordError: it is damaged, in use, or of other rules, tables, dice or adjustment.
+    """
+    place = Path(path)
+    header, lines, good = read_lines(place)
+    known = settings.known_pairs(header)
+    if known is None:
+        settings.check_same(header, place)
+        raise RecordError(f"{place} is of another tournament")
+    with appending(place, good):
+        header, lines, good = read_lines(place)
+        results = [_read(settings, {**line, "pair": 0}, place) for line in lines]
+        kept = [
+            result._replace(pair=known[line["pair"]])
+            for line, result in zip(lines, results, strict=True)
+            if line["pair"] in known
+        ]
+        make_record(place, settings.header(), kept)
+    return len(kept)
 
 
 def read_tournament(path: str | os.PathLike[str]) -> Tournament:

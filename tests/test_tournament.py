@@ -26,6 +26,7 @@ from evaluation.tabletop import arrangements
 from evaluation.tournament import (
     KINDS,
     Tournament,
+    adopt_record,
     choose_kinds,
     make_settings,
     play_tournament,
@@ -159,6 +160,28 @@ def test_the_record_of_another_tournament_is_refused(tmp_path: Path) -> None:
     ):
         with pytest.raises(RecordError, match=message):
             play_tournament(other, path, 20)
+
+
+def test_more_agents_extend_a_record(tmp_path: Path) -> None:
+    """What the others have played stays, whatever the place of the new one in the list."""
+    path = tmp_path / "t.jsonl"
+    play_tournament(make_settings(["random", "mixed"], players=2), path, 300)
+    before = read_lines(path)[1]
+    more = make_settings(["cautious", "random", "runner", "mixed"], players=2)
+    played = play_tournament(more, path, 300)
+    kept = [line for line in read_lines(path)[1] if line["pair"] == more.pairs.index((1, 3))]
+    assert [line["won"] for line in kept] == [line["won"] for line in before]
+    assert same(played, play_tournament(more, tmp_path / "whole.jsonl", 300))
+    with pytest.raises(RecordError, match="is of another tournament: agents is"):
+        play_tournament(make_settings(["random", "mixed"], players=2), path, 300)
+    other = make_settings(["mixed", "random", "runner", "cautious"], players=2)
+    with pytest.raises(RecordError, match="is of another tournament"):  # the first is now second
+        play_tournament(other, path, 300)
+    fewer = make_settings(["random", "runner"], players=2)
+    assert adopt_record(path, fewer) > 0
+    assert read_tournament(path).games == 300
+    with pytest.raises(RecordError, match="seed is 1 there and 2 now"):
+        adopt_record(path, make_settings(["random", "runner"], players=2, seed=2))
 
 
 def test_an_agent_whose_file_has_changed_is_another_agent(tmp_path: Path) -> None:
