@@ -4,6 +4,7 @@ Starts ``kimble serve`` as a process of its own and measures, all in one run:
 
 * 50 clients at 4 requests a second each: ``/v1/move``, and an empty endpoint (``/v1/health``), by
   turns, so that both meet the same machine; the 99th percentile of each and their ratio
+* CPU time of one request of each kind, which is the same on a crowded machine
 * moves a second of ``/v1/move/batch``, by batches that one client sends one after another
 * games open at once with bots, each of them played on
 * memory of the service over many requests
@@ -72,6 +73,8 @@ class Service:
         """Stop it."""
         self.process.terminate()
         self.process.wait(30)
+        if self.process.stderr is not None:
+            self.process.stderr.close()
 
 
 def positions(count: int, rules: str, players: int, seed: int = 1) -> list[str]:
@@ -160,14 +163,30 @@ async def latency(url: str, texts: list[str], agent: str, seconds: float) -> dic
     return out
 
 
+async def cost(service: Service, texts: list[str], agent: str, count: int) -> dict[str, Any]:
+    """Send one request after another; return the CPU milliseconds that each kind costs.
+
+    Unlike waits, these do not depend on what else the machine is doing.
+    """
+    connection, out = await Connection.open(service.url), dict[str, Any]()
+    moves = [post("/v1/move", {"position": text, "agent": agent}) for text in texts[:500]]
+    for name, requests in (("empty", [EMPTY]), ("move", moves)):
+        before = service.cpu()
+        for k in range(count):
+            await connection.ask(requests[k % len(requests)])
+        out[f"{name}_cpu_ms"] = round((service.cpu() - before) / count * 1000, 3)
+    connection.writer.close()
+    return {**out, "requests": count}
+
+
 def batches(service: Service, texts: list[str], agent: str, rounds: int) -> dict[str, Any]:
     """Send all positions at once, some times; return moves a second, of wall and of CPU."""
-    body = json.dumps({"positions": texts, "agent": agent})
+    body = {"positions": texts, "agent": agent}
     with httpx.Client(base_url=service.url, timeout=120) as client:
-        client.post("/v1/move/batch", content=body).raise_for_status()
+        client.post("/v1/move/batch", json=body).raise_for_status()
         cpu, began = service.cpu(), time.perf_counter()
         for _ in range(rounds):
-            client.post("/v1/move/batch", content=body).raise_for_status()
+            client.post("/v1/move/batch", json=body).raise_for_status()
         wall, cpu = time.perf_counter() - began, service.cpu() - cpu
     moves = rounds * len(texts)
     return {
@@ -237,7 +256,13 @@ async def flood(service: Service, texts: list[str], agent: str, count: int) -> d
 
 
 def measure(
-    agent: str, rules: str, players: int, seconds: float, flood_requests: int, games: int
+    agent: str,
+    rules: str,
+    players: int,
+    seconds: float,
+    flood_requests: int,
+    games: int,
+    batch: int = 4000,
 ) -> dict[str, Any]:
     """Run everything; return one dict."""
     texts = positions(4000, rules, players)
@@ -245,9 +270,12 @@ def measure(
         service = Service(Path(folder))
         try:
             found: dict[str, Any] = {"agent": agent, "rules": rules, "players": players}
-            asyncio.run(latency(service.url, texts, agent, 2.0))  # warm
+            asyncio.run(latency(service.url, texts, agent, min(2.0, seconds)))  # warm
             found["latency"] = asyncio.run(latency(service.url, texts, agent, seconds))
-            found["batch"] = batches(service, texts, agent, max(2, int(seconds)))
+            each = min(3000, flood_requests)
+            found["cost"] = asyncio.run(cost(service, texts, agent, each))
+            some = texts[:batch]
+            found["batch"] = batches(service, some, agent, max(2, int(seconds)))
             found["games"] = open_games(service, games, 4)
             found["memory"] = asyncio.run(flood(service, texts, agent, flood_requests))
         finally:
@@ -269,9 +297,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--seconds", type=float, default=30.0)
     parser.add_argument("--requests", type=int, default=100_000, help="for memory")
     parser.add_argument("--games", type=int, default=1000)
+    parser.add_argument("--batch", type=int, default=4000, help="positions sent at once")
     given = parser.parse_args(arguments)
     found = measure(
-        given.agent, given.rules, given.players, given.seconds, given.requests, given.games
+        given.agent,
+        given.rules,
+        given.players,
+        given.seconds,
+        given.requests,
+        given.games,
+        given.batch,
     )
     print(json.dumps(found, indent=1))
 

@@ -306,4 +306,4 @@ def test_errors_of_shape_name_the_field_and_surprises_tell_nothing() -> None:
     assert inside.code == "internal"
     assert "secret" not in str(inside)
     assert len(ApiError("bad_request", "x" * 5000).as_dict()["message"]) == MOST_TEXT
-    assert set(STATUS.values()) <= {400, 401, 403, 404, 405, 409, 413, 422, 429, 500, 503}
+    assert set(STATUS.values()) <= {400, 401, 403, 404, 405, 409, 413, 415, 422, 429, 500, 503}

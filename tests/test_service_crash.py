@@ -108,7 +108,7 @@ class Killer:
 
 def play_through_kills(killer: Killer, kills: int) -> None:
     rng = np.random.default_rng(kills)
-    client = httpx.Client(base_url=killer.service.url, timeout=30)
+    client = httpx.Client(base_url=killer.service.url, timeout=300)
     told, players = new_game(
         client, 2, rules="kombat", players=3, bots={"B": {"agent": "cautious"}}
     )
@@ -139,7 +139,7 @@ def play_through_kills(killer: Killer, kills: int) -> None:
                 raise AssertionError("the game was too short for so many kills")
         thread.join()
         killer.service = Process(killer.database)
-        client = httpx.Client(base_url=killer.service.url, timeout=30)
+        client = httpx.Client(base_url=killer.service.url, timeout=300)
         players = {letter: Player(client, game, p.token) for letter, p in players.items()}
         # nothing that was answered is lost …
         stored = everything(Player(client, game, told["watch"]))[before:]

@@ -41,7 +41,7 @@ def url(folder: Path) -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def client(url: str) -> Iterator[httpx.Client]:
-    with httpx.Client(base_url=url, timeout=60) as found:
+    with httpx.Client(base_url=url, timeout=300) as found:
         yield found
 
 
@@ -541,7 +541,7 @@ def test_databases_that_cannot_be_opened(url: str) -> None:
 
 
 def test_too_many_games(tmp_path: Path) -> None:
-    with serving(tmp_path, games=3) as url, httpx.Client(base_url=url, timeout=60) as client:
+    with serving(tmp_path, games=3) as url, httpx.Client(base_url=url, timeout=300) as client:
         for _ in range(3):
             new_game(client, 0)
         error(client.post("/v1/games", json={}), 429, "too_many")

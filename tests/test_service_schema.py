@@ -54,7 +54,7 @@ def try_out(api: Any, method: str, path: str, examples: int) -> None:
         )
         @given(case=operation.as_strategy(generation_mode=mode))
         def run(case: Any) -> None:
-            case.call_and_validate(checks=CHECKS, timeout=120)
+            case.call_and_validate(checks=CHECKS, timeout=300)
 
         run()
 

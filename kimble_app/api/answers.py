@@ -11,6 +11,7 @@ kept between calls but agents ready made (``specs.Access``).
 
 from __future__ import annotations
 
+import secrets
 import time
 from collections.abc import Iterator
 from functools import lru_cache
@@ -95,7 +96,7 @@ def answer_move(
 def _one(position: str, seed: int | None) -> tuple[Rules, States, int]:
     """Return the rules, the position STATE [1] with its random state, and the seed."""
     with about("seed"):
-        number = read_seed(seed)
+        number = secrets.randbits(53) if seed is None else read_seed(seed)
     group = read_positions([position], "position")[0]
     kernel.game_keys(np.uint64(number), 0, keys := np.empty(1, np.uint64))
     group.states["seed"] = keys
@@ -140,7 +141,7 @@ def _ranked(
         own = [seat, seat ^ 2] if rules.two_colours else [seat]  # R17: a player's two colours
         worth = [float(win[action, own].sum()) for action in actions]
     elif score is not None:
-        worth = [float(score[action]) for action in actions]
+        worth = [_finite(float(score[action])) for action in actions]
     best = max(worth)
     order = sorted(range(len(actions)), key=lambda k: (-worth[k], actions[k] != chosen, actions[k]))
     return [
@@ -154,6 +155,11 @@ def _ranked(
     ]
 
 
+def _finite(score: float) -> float:
+    """Weights of a client may be as large as they like, but JSON has no infinities."""
+    return max(-3e38, min(3e38, score)) if score == score else 0.0
+
+
 def _judge(agent: Agent, states: States) -> tuple[Any, Any]:
     """Return (win chances [A, 4], scores [A]) of one position; None for what an agent lacks."""
     hidden = hide_random_state(states)
@@ -165,8 +171,7 @@ def _judge(agent: Agent, states: States) -> tuple[Any, Any]:
                     found = np.asarray(method(hidden))[0]
                 if name == "evaluate":
                     return found, None
-                # weights of a client may be as large as they like; JSON has no infinities
-                return None, np.nan_to_num(found, nan=0.0, posinf=3e38, neginf=-3e38)
+                return None, found
     return None, None
 
 

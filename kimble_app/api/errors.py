@@ -33,6 +33,7 @@ STATUS = {
     "not_found": 404,
     "wrong_method": 405,
     "too_large": 413,
+    "not_json": 415,
     "too_many": 429,
     "internal": 500,
     "busy": 503,

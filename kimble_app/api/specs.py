@@ -45,7 +45,7 @@ class Access:
 
     trusted: bool = False
     depth: int = 3
-    search_batch: int = 200
+    search_batch: int = 1000
     batch: int = 10_000
     extra: tuple[str, ...] = ()
     kept: int = 64

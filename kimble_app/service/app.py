@@ -56,7 +56,6 @@ def make_app(settings: Settings | None = None) -> FastAPI:
         openapi_url="/v1/openapi.json",
         docs_url=None,  # its page would load scripts from elsewhere
         redoc_url=None,
-        strict_content_type=False,  # a body without its header is JSON all the same
         lifespan=_lifespan,
     )
     _set_state(app, chosen)

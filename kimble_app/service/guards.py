@@ -141,6 +141,9 @@ class Guards:
     async def _read(self, scope: Scope, receive: Receive) -> bytes:
         """Read the body whole, as long as it is not too large."""
         most = self.settings.body
+        if scope["method"] == "POST" and not _is_json(header(scope, b"content-type")):
+            # so a web page elsewhere cannot post here without asking (CORS) first
+            raise ApiError("not_json", "send JSON, with the header Content-Type: application/json")
         length = header(scope, b"content-length")
         if length is not None and (not length.isdecimal() or int(length) > most):
             raise ApiError("too_large", f"a body may have {most} bytes at most")
@@ -158,6 +161,10 @@ class Guards:
             parts.append(part)
             if not message.get("more_body", False):
                 return b"".join(parts)
+
+
+def _is_json(kind: str | None) -> bool:
+    return kind is not None and kind.partition(";")[0].strip().lower() == "application/json"
 
 
 def _replay(body: bytes, receive: Receive) -> Receive:

@@ -19,6 +19,7 @@ _WORDS = {
     405: "another method",
     409: "not now",
     413: "too much",
+    415: "sent without Content-Type: application/json",
     422: "a value that cannot be",
     429: "too often",
     503: "too busy, or too much work",
@@ -43,7 +44,9 @@ def errors(*codes: str) -> dict[int | str, dict[str, Any]]:
     return {n: {"model": ErrorBody, "description": _WORDS[n]} for n in statuses}
 
 
-COMMON = errors("bad_json", "no_token", "forbidden", "too_large", "bad_request", "too_many", "busy")
+COMMON = errors(
+    "bad_json", "not_json", "no_token", "forbidden", "too_large", "bad_request", "too_many", "busy"
+)
 """Errors that any route with a body may have."""
 READING = errors("no_token", "forbidden", "bad_request", "too_many", "busy")
 """Errors that any other route may have."""
