@@ -325,11 +325,11 @@ def test_events_come_as_they_happen_and_resume_where_one_was(
         with listen(url, game, told["watch"], len(seen)) as socket:
             state = play_on(players, state, 10)
             while len(seen) < state["last"] - (cut % 2) * 3:  # leaves in the middle, now and then
-                seen.append(json.loads(socket.recv(10)))
+                seen.append(json.loads(socket.recv(120)))
         state = play_on(players, state, 5)  # while nobody listens
     with listen(url, game, told["watch"], len(seen)) as socket:
         while len(seen) < state["last"]:
-            seen.append(json.loads(socket.recv(10)))
+            seen.append(json.loads(socket.recv(120)))
     assert [event["n"] for event in seen] == list(range(1, state["last"] + 1))
     stored = all_events(Player(client, game, told["watch"]))
     assert seen == stored
@@ -340,7 +340,7 @@ def test_two_listeners_see_the_same(url: str, client: httpx.Client) -> None:
     game = told["state"]["game"]
     with listen(url, game, told["watch"]) as one, listen(url, game, players["R"].token) as two:
         state = play_on(players, told["state"], 12)
-        lists = [[json.loads(s.recv(10)) for _ in range(state["last"])] for s in (one, two)]
+        lists = [[json.loads(s.recv(120)) for _ in range(state["last"])] for s in (one, two)]
     assert lists[0] == lists[1]
 
 
@@ -361,22 +361,22 @@ def test_listeners_without_a_secret(
     address = f"{url.replace('http', 'ws')}/v1/games/{told['state']['game']}/events"
     with connect(address) as socket:
         socket.send(message)
-        said = json.loads(socket.recv(10))
+        said = json.loads(socket.recv(120))
         assert said["code"] == code
         with pytest.raises(ConnectionClosed):
-            socket.recv(10)
+            socket.recv(120)
     with connect(address.replace(told["state"]["game"], "0" * 16)) as socket:
         socket.send(json.dumps({"token": told["watch"]}))
-        assert json.loads(socket.recv(10))["code"] == "not_found"
+        assert json.loads(socket.recv(120))["code"] == "not_found"
 
 
 def test_huge_messages_end_the_connection(url: str, client: httpx.Client) -> None:
     told, _ = new_game(client, 0, players=2)
     with listen(url, told["state"]["game"], told["watch"]) as socket:
-        socket.recv(10)
+        socket.recv(120)
         socket.send("x" * 100_000)
         with pytest.raises(ConnectionClosed):
-            socket.recv(10)
+            socket.recv(120)
 
 
 # ---------------------------------------------------------------------------- dice, table, store
