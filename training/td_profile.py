@@ -5,8 +5,8 @@
 Windows are played and learned from with a network that has learned for a moment, and their CPU time
 is taken. What inputs and network cost is measured apart, on positions of the same games, and
 multiplied by the rows that the windows needed; the rest of play is the rules: throwing, moving,
-copying positions. CPU time is the sum over all threads, so it holds on a busy machine too, but for
-what its neighbours take away in cache and in shared cores.
+copying positions. Medians are taken. CPU time is the sum over all threads, so it holds on a busy
+machine too, but for what its neighbours take away in cache and in shared cores.
 """
 
 from __future__ import annotations
@@ -41,20 +41,23 @@ def profile(config: TDConfig, windows: int = 20) -> dict[str, Any]:
     for _ in range(_WARM):
         run.step()
     rows = run.games.stats[:, kernel.ROWS].sum()
-    play = learn = 0.0
+    play, learn = [], []
     for _ in range(windows):
         start = time.process_time()
         run.games.play(run.window)
         middle = time.process_time()
         run.advance()
-        play += middle - start
-        learn += time.process_time() - middle
-    throws = windows * run.per_window
-    rows_per_throw = float(run.games.stats[:, kernel.ROWS].sum() - rows) / throws
+        play.append(middle - start)
+        learn.append(time.process_time() - middle)
+    done = run.games.stats[:, kernel.ROWS].sum() - rows
+    rows_per_throw = float(done) / (windows * run.per_window)
     inputs, network = _row_costs(run)
-    per = {"play": 1e6 * play / throws, "torch": 1e6 * learn / throws}
+    per = {
+        "play": 1e6 * float(np.median(play)) / run.per_window,
+        "torch": 1e6 * float(np.median(learn)) / run.per_window,
+    }
     parts = {
-        "rules": per["play"] - rows_per_throw * (inputs + network),
+        "rules": max(per["play"] - rows_per_throw * (inputs + network), 0.0),
         "inputs": rows_per_throw * inputs,
         "network": rows_per_throw * network,
         "torch": per["torch"],
@@ -79,17 +82,15 @@ def _row_costs(run: Run, repeats: int = 20) -> tuple[float, float]:
     x = np.empty((len(states), feature_count(run.rules.board)), np.float32)
     out, scratch = np.empty((len(states), 4), np.float32), make_scratch(net)
     inputs = scratch_inputs()
-    times = []
-    for call in (
-        lambda: net_features_batch(states, r, *inputs, x),
-        lambda: win_chances_batch(states, r, net.params, scratch, out),
-    ):
-        call()
+    times: list[list[float]] = []
+    for _ in range(repeats + 1):
         start = time.process_time()
-        for _ in range(repeats):
-            call()
-        times.append(1e6 * (time.process_time() - start) / repeats / len(states))
-    return times[0], max(times[1] - times[0], 0.0)
+        net_features_batch(states, r, *inputs, x)
+        middle = time.process_time()
+        win_chances_batch(states, r, net.params, scratch, out)
+        times.append([middle - start, time.process_time() - middle])
+    first, both = 1e6 * np.median(times[1:], axis=0) / len(states)
+    return float(first), float(max(both - first, 0.0))
 
 
 def table(found: dict[str, Any]) -> str:
