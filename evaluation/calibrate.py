@@ -208,7 +208,10 @@ def _exact(rules: Rules, most: int) -> Reference | None:
 
 
 def _public(rules: Rules) -> Reference:
-    raise KimbleError(f"there is no reference for {rules} with {rules.players} players")
+    from evaluation.losses import read_public
+
+    public = read_public(rules)
+    return reference_of(public.name, rules, public.positions, public.values)
 
 
 # --------------------------------------------------------------------------------------- the file
@@ -266,6 +269,52 @@ def calibrate_all(
         done[name] = entry
         losses = " ".join(f"{x:.1f}" for x in entry["losses_mwp"])
         say(f"{name} in {game_key(reference.rules)}: levels 1 to 10 lose {losses} mWP")
+    return done
+
+
+def stale_levels(
+    table: dict[str, Any], say: Callable[[str], object] = lambda line: None
+) -> list[tuple[str, Rules]]:
+    """Return the agents and rules in a table of levels that have changed since, in its order.
+
+    An agent that cannot be made any more is left out, and told of.
+    """
+    found = []
+    for spec, games in table["agents"].items():
+        for game, entry in games.items():
+            name, _, players = game.rpartition("-")
+            try:
+                rules = find_rules(name, players=int(players.removesuffix("p")))
+                made = make_agent(spec, rules)
+            except (KimbleError, ValueError) as error:
+                say(f"{spec} in {game} cannot be made: {error}")
+                continue
+            if fingerprint(made) != entry["fingerprint"]:
+                found.append((spec, rules))
+    return found
+
+
+def calibrate_stale(
+    path: Path | None = None,
+    decisions: int | None = None,
+    say: Callable[[str], object] = lambda line: None,
+) -> dict[str, Any]:
+    """Calibrate again what has changed since; return the entries by ``agent in game``.
+
+    Args:
+        path: the file of levels; by default the one that agents read.
+        decisions: of each reference, None for all it has.
+        say: told a line per agent.
+
+    Raises:
+        KimbleError: see :func:`calibrate_all`.
+    """
+    place = path if path is not None else levels_path()
+    done = {}
+    for spec, rules in stale_levels(read_levels(place), say):
+        reference = find_reference(rules, decisions=decisions)
+        entry = calibrate_all([spec], reference, place, say)
+        done |= {f"{name} in {game_key(rules)}": row for name, row in entry.items()}
     return done
 
 

@@ -10,20 +10,21 @@ import pytest
 from typer.testing import CliRunner
 
 from agents import levels
-from agents.levels import find_calibration, fingerprint, softmax
+from agents.levels import find_calibration, softmax
 from evaluation import calibrate as calibration
 from evaluation.calibrate import (
     Reference,
     calibrate,
     calibrate_all,
+    calibrate_stale,
     expected_loss,
     find_reference,
     ladder,
     read_levels,
     reference_of,
+    stale_levels,
 )
 from kimble_app.cli import app
-from kimble_env import find_rules
 from kimble_env.errors import KimbleError
 from kimble_env.opponents import decision_keys, make_agent
 
@@ -96,16 +97,28 @@ def test_the_file_keeps_others_and_is_read_by_agents(reference: Reference, tmp_p
 def test_the_shipped_levels_are_those_of_the_shipped_agents() -> None:
     """A weight, a value function or a feature that changes wants `kimble calibrate` again."""
     table = read_levels(calibration.levels_path())
-    stale = []
-    for spec, games in table["agents"].items():
-        for game, entry in games.items():
-            name, _, players = game.partition("-")
-            rules = find_rules(name, players=int(players[0]))
-            if entry["fingerprint"] != fingerprint(make_agent(spec, rules)):
-                stale.append(f"{spec} in {game}")
-            losses = entry["losses_mwp"]
-            assert losses == sorted(losses, reverse=True)
-    assert not stale
+    unmade: list[str] = []
+    assert stale_levels(table, unmade.append) == []
+    assert unmade == []
+    for games in table["agents"].values():
+        for entry in games.values():
+            assert entry["losses_mwp"] == sorted(entry["losses_mwp"], reverse=True)
+
+
+def test_what_has_changed_is_calibrated_again(tmp_path: Path) -> None:
+    place = tmp_path / "levels.json"
+    small = find_reference("kombat", 2, 200)
+    fresh = calibrate_all(["cautious", "mixed"], small, place)
+    table = read_levels(place)
+    table["agents"]["mixed"]["kombat-2p"]["fingerprint"] = "0" * 16
+    table["agents"]["nobody"] = {"kombat-2p": {"fingerprint": ""}, "chess": {"fingerprint": ""}}
+    place.write_text(json.dumps(table), encoding="utf-8")
+    lines: list[str] = []
+    done = calibrate_stale(place, 200, lines.append)
+    assert done == {"mixed in kombat-2p": fresh["mixed"]}
+    assert [line.partition(" cannot")[0] for line in lines[:2]] == [
+        "nobody in kombat-2p", "nobody in chess",
+    ]  # fmt: skip
 
 
 def test_the_command_writes_and_says_where(tmp_path: Path) -> None:
@@ -119,6 +132,8 @@ def test_the_command_writes_and_says_where(tmp_path: Path) -> None:
     for wrong, words in (
         (["calibrate", "random"], "no ladder"),
         (["calibrate", "first.py:first"], "first.py"),
+        (["calibrate"], "name agents"),
+        (["calibrate", "cautious", "--stale"], "name agents"),
     ):
         done = CliRunner().invoke(app, [*wrong, "--decisions", "200", "--out", str(place)])
         assert words in str(done.exception)

@@ -10,8 +10,8 @@ import typer
 
 def calibrate(
     agents: Annotated[
-        list[str], typer.Argument(help="agents with win chances or scores, without @level")
-    ],
+        list[str] | None, typer.Argument(help="agents with win chances or scores, without @level")
+    ] = None,
     rules: Annotated[str, typer.Option(help="rule set")] = "kimble",
     players: Annotated[int, typer.Option(min=2, max=4, help="how many play")] = 2,
     decisions: Annotated[
@@ -21,6 +21,9 @@ def calibrate(
         Path | None,
         typer.Option(help="file of levels to write into; the one that agents read if left out"),
     ] = None,
+    stale: Annotated[
+        bool, typer.Option(help="calibrate again what has changed since, whatever the rules")
+    ] = False,
     json: Annotated[bool, typer.Option("--json", help="print one JSON object")] = False,
 ) -> None:
     """Find the temperature of each of an agent's levels, and write them where agents read them.
@@ -31,13 +34,22 @@ def calibrate(
 
     [bold]Example:[/bold] kimble calibrate cautious search:depth=1 --rules norske --players 4
     """
-    from evaluation.calibrate import calibrate_all, find_reference, levels_path
+    from evaluation import calibrate as levels
     from kimble_app import show
+    from kimble_env.errors import KimbleError
 
-    reference = find_reference(rules, players, decisions)
-    found = calibrate_all(agents, reference, out, (lambda line: None) if json else print)
-    place = out if out is not None else levels_path()
+    if bool(agents) == stale:
+        raise KimbleError("name agents to calibrate, or say --stale without any")
+    say = (lambda line: None) if json else print
+    place = out if out is not None else levels.levels_path()
+    if stale:
+        found = levels.calibrate_stale(out, decisions, say)
+        last = f"{len(found)} calibrated again in {place}"
+    else:
+        reference = levels.find_reference(rules, players, decisions)
+        found = levels.calibrate_all(agents or [], reference, out, say)
+        last = f"measured by {reference.name}, {len(reference.positions):,} decisions; in {place}"
     if json:
         show.print_json({"file": str(place), "agents": found})
     else:
-        print(f"measured by {reference.name}, {len(reference.positions):,} decisions; in {place}")
+        print(last)
