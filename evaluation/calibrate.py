@@ -26,6 +26,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from agents.evaluators import seat_chances
 from agents.levels import (
     FILE,
     FORMAT,
@@ -37,6 +38,7 @@ from agents.levels import (
     move_scores,
     softmax,
 )
+from agents.search import make_search
 from kimble_env.errors import KimbleError
 from kimble_env.files import write_whole
 from kimble_env.kernel import take_states
@@ -48,6 +50,9 @@ FLOOR = 0.0005
 
 FIRST = 0.9
 """Level 1 loses this part of what the hottest temperature loses."""
+
+SEARCH = "depth=3,eval=linear"
+"""What judges where there are neither exact values nor a public set."""
 
 Scores = npt.NDArray[np.float64]
 
@@ -171,20 +176,25 @@ def _temperature(loss: Callable[[float], float], target: float, cold: float, hot
 def find_reference(
     rules: str | Rules = "kimble", players: int | None = None, decisions: int | None = None
 ) -> Reference:
-    """Return the best reference that comes with this version: exact values, else the public set.
+    """Return the best reference for some rules.
+
+    Exact values, else the public set (``evaluation.losses``), else, for options that have neither,
+    a search of its own over decisions of stated play.
 
     Args:
         rules: Rules or their text.
         players: 2 to 4; by default as the rules have.
-        decisions: use the first so many; None: all, at most 10,000 of an exact set.
+        decisions: use so many; None: all of a public set, 10,000 of an exact one, 1,500 searched.
 
     Raises:
-        KimbleError: there is none for these rules.
+        KimbleError: there is no value function to search with.
     """
     found = find_rules(rules)
     if players is not None and found.players != players:
         found = found.replace(players=players)
     reference = _exact(found, decisions or 10_000) or _public(found)
+    if reference is None:
+        return _searched(found, decisions or 1500)
     if decisions is None or decisions >= len(reference.positions):
         return reference
     rows = np.arange(decisions)
@@ -207,11 +217,26 @@ def _exact(rules: Rules, most: int) -> Reference | None:
     return reference_of(name, rules, take_states(exact.positions, rows), exact.win[rows])
 
 
-def _public(rules: Rules) -> Reference:
-    from evaluation.losses import read_public
+def _public(rules: Rules) -> Reference | None:
+    from evaluation.losses import public_names, read_public, set_name
 
+    if set_name(rules) not in public_names():
+        return None
+    preset = find_rules(rules.name, players=rules.players)
+    if (preset.hash, preset.seats) != (rules.hash, rules.seats):
+        return None
     public = read_public(rules)
     return reference_of(public.name, rules, public.positions, public.values)
+
+
+def _searched(rules: Rules, decisions: int) -> Reference:
+    from evaluation.losses import sample_decisions
+
+    positions = sample_decisions(rules, decisions)
+    searcher = make_search(SEARCH, rules)
+    chances = seat_chances(searcher.values(positions), positions, rules)
+    name = f"search:{SEARCH} ({searcher.evaluator.hash[:8]})"  # type: ignore[attr-defined]
+    return reference_of(name, rules, positions, chances)
 
 
 # --------------------------------------------------------------------------------------- the file
