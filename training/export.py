@@ -195,6 +195,13 @@ def exact_loss(net: ValueNet) -> dict[str, Any] | None:
     }
 
 
+def _budget(about: dict[str, Any]) -> str:
+    """Return what a network has learned from, in words."""
+    if "positions" in about:
+        return f"{about['positions']:,} positions shown"
+    return f"{about.get('throws', 0):,} throws"
+
+
 def card(name: str, config: dict[str, Any]) -> str:
     """Return the model card as Markdown."""
     about, found = config.get("training", {}), config.get("measured", {})
@@ -210,7 +217,7 @@ def card(name: str, config: dict[str, Any]) -> str:
         f"feature version {config['feature_version']}, ONNX opset {config['opset']}.",
         f"- {shape}, ReLU, softmax over the seats that still take turns.",
         f"- Learned by {about.get('method')}: `{about.get('command')}`, "
-        f"{about.get('throws', 0):,} throws, commit {about.get('commit')}.",
+        f"{_budget(about)}, commit {about.get('commit')}.",
         f"- Versions: {', '.join(f'{k} {v}' for k, v in about.get('versions', {}).items())}.",
         "",
         "| against | games | wins % | 95 % interval | cut off |",
