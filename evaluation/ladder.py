@@ -12,8 +12,8 @@ For each rule set with 2, 3 and 4 players:
 * searching agents play the same two matches with the luck of the dice taken off, because raw games
   of theirs would take days. What they then needed, and what raw games would have, is told.
 
-Everything finished is kept in the folder, so that a run that was stopped goes on. Every match uses
-the same seed, so all agents meet the same dice.
+Everything finished is kept in the folder, so that a run that was stopped goes on. All matches
+alone against a yardstick use the same seed, so there all agents meet the same dice.
 """
 
 from __future__ import annotations
@@ -50,7 +50,8 @@ from kimble_env.rules import Rules, find_rules
 
 RULES = ("kimble", "kombat", "norske")
 PLAYERS = (2, 3, 4)
-SEARCHING = ("search:depth=1", "search:depth=2")
+SEARCHING = ("net", "search:depth=1")
+"""Agents that play adjusted matches; ``net`` is the network that ships for the rules, if any."""
 YARDSTICKS = (ANCHOR, "tuned")
 HALF_WIDTH = 0.005
 SEED = 2026
@@ -252,7 +253,13 @@ class Ladder:
             for spec in self.fast:
                 if spec != other:
                     self._alone(key, spec, other, rules, say)
-        for spec in self.searching:
+        for name_of in self.searching:
+            spec = f"net:{key}" if name_of == "net" else name_of
+            try:
+                make_agent(spec, rules)
+            except KimbleError as error:
+                say(f"{key}: no {spec}: {error}")
+                continue
             for other in self.yardsticks:
                 self._alone_adjusted(key, spec, other, rules, say)
 
@@ -270,12 +277,16 @@ class Ladder:
         self._keep(key, "alone", [*rest, row])
 
     def _alone_adjusted(self, key: str, spec: str, other: str, rules: Rules, say: Any) -> None:
+        from agents.evaluators import make_evaluator
+
         kept = self.rows(key, "searching")
         mine = [r for r in kept if (r["row"]["agent"], r["row"]["other"]) == (spec, other)]
         rest = [r for r in kept if r not in mine]
         prints = [fingerprint(make_agent(s, rules), s) for s in (spec, other)]
+        prints.append(str(make_evaluator("linear", rules).hash))
+        names = ("fingerprint", "other_fingerprint", "adjust_hash")
         before: list[dict[str, Any]] = []
-        if mine and [mine[0]["row"]["fingerprint"], mine[0]["row"]["other_fingerprint"]] == prints:
+        if mine and [mine[0]["row"][name] for name in names] == prints:
             before = mine[0]["chunks"]
         for chunks in alone_adjusted(spec, other, rules, self.half_width, self.seconds, before):
             row = adjusted_row(spec, other, rules, chunks)
@@ -400,8 +411,8 @@ How to read the tables:
 * **games**: how many stand behind the row.
 * **passes**: share of its choices (%) that the agent answers by passing.
 
-Searching agents are slow, so their luck is taken off: *adjusted* is the win share less what the
-dice gave, an unbiased estimate (`kimble evaluate --adjust linear`). *raw* is the plain share of the
+Networks and searching agents are slow, so their luck is taken off: *adjusted* is the win share less
+what the dice gave, an unbiased estimate (`kimble evaluate --adjust linear`). *raw* is the share of the
 same games, *variance ÷* how many times smaller the variance has become, *saved* the raw games that
 the same interval would have taken beyond those played, *agree* the difference of raw and adjusted
 in standard errors (a self-test: it should lie within ±4).
@@ -459,7 +470,7 @@ def _share(row: dict[str, Any] | None) -> str:
 def _searching(ladder: dict[str, Any]) -> list[str]:
     first = ladder["searching"][0]
     lines = [
-        f"\nSearching agents, luck counted by `{first['adjust']}` (`{first['adjust_hash']}`):\n",
+        f"\nNetworks and search, luck counted by `{first['adjust']}` (`{first['adjust_hash']}`):\n",
         "| agent | alone against | adjusted | raw | games | variance ÷ | saved | agree |",
         "|---|---|---:|---:|---:|---:|---:|---:|",
     ]

@@ -6,7 +6,7 @@ strengths are found by iterated Luce spectral ranking (Maystre and Grossglauser 
 Markov chains of ``choix``; thousands of equal games enter as one number, which ``choix`` itself has
 no way to say. On the Elo scale 400 points are a factor of 10 in strength; ``random`` stands at 0.
 
-Intervals draw whole blocks again: the same blocks for all pairings, as they met the same dice.
+Intervals draw whole blocks again.
 
 The OpenSkill ladder (Weng and Lin 2011, Plackett-Luce form) sees one game after the other instead
 and never looks back: what a server would show while games come in.

@@ -168,7 +168,7 @@ def _points(tournament: Tournament, agent: int, adjusted: bool) -> dict[str, Any
         parts = [tournament.block_points(p, luck_off) for p, _ in own]
         parts = [x if first else 1.0 - x for x, (_, first) in zip(parts, own, strict=True)]
         mean = float(np.mean([x.mean() for x in parts]))
-        # The pairings met the same dice: their blocks go together.
+        # Block by block over all opponents: right whatever dice they met.
         together = np.mean([x[:common] for x in parts], axis=0)
         half = 1.96 * float(together.std(ddof=1)) / common**0.5
         found |= {name: mean, f"{name}95": [mean - half, mean + half]}

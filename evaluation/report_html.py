@@ -316,7 +316,7 @@ def _made(summary: dict[str, Any]) -> str:
     facts = (
         f"{escape(title_of(summary))}. Rules hash <code>{escape(summary['rules_hash'])}</code>, "
         f"seed {summary['seed']}, {summary['cpu_seconds']:,.0f} CPU seconds; {escape(versions)}. "
-        "Every pairing met the same dice in every arrangement of its seats."
+        "Every pairing met the same dice in each arrangement of its seats."
     )
     files = [("summary.json", "application/json", json.dumps(summary, indent=1))]
     files += [(name, "text/csv", text) for name, text in csv_texts(summary).items()]

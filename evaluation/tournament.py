@@ -2,9 +2,10 @@
 
 A *pairing* is two agents. With two players they sit opposite each other; with three one plays two
 and two play one; with four it is one against three, two against two and three against one, in every
-arrangement of the seats (14 of them) on the same dice: that is one block. All pairings meet the
-same dice. Over a whole block both agents have the same number of places, so par is 50 %, and an
-agent's *points* are its share of those games in per cent.
+arrangement of the seats (14 of them) on the same dice: that is one block. Over a whole block both
+agents have the same number of places, so par is 50 %, and an agent's *points* are its share of
+those games in per cent. Every pairing has dice of its own: an agent that met all its opponents on
+the same dice would owe its points to them, and need three times as many games.
 
 The record (``record.py``) is a file of finished chunks. Whoever calls :func:`play_tournament` with
 the same file and the same settings goes on where it stopped, in whatever way it stopped. More
@@ -59,6 +60,7 @@ KINDS = {2: ("1v1",), 3: ("1v2", "2v1"), 4: ("1v3", "2v2", "3v1")}
 """Kinds of tables by number of players: places of the first agent, v, places of the second."""
 
 _OF_AGENTS = ("agents", "fingerprints", "pairs")
+_DICE = "sha256 of seed and pairing"
 _CHUNK_SECONDS = 1.5  # of work that a kill may cost
 _LARGEST = 8192  # games in a chunk at most
 
@@ -151,6 +153,12 @@ class Settings:
         """The kind (place in ``kinds``) of each seating: int64 [R]."""
         return np.repeat(np.arange(len(self.kinds)), [len(kind_seatings(k)) for k in self.kinds])
 
+    def dice(self, pair: int) -> int:
+        """Return the seed of the dice of a pairing: a hash of the seed and the two specs."""
+        names = " v ".join(self.agents[k] for k in self.pairs[pair])
+        digest = hashlib.sha256(f"{self.seed} {names}".encode()).digest()
+        return int.from_bytes(digest[:7])
+
     def header(self) -> dict[str, Any]:
         """Return the settings as JSON data, with the versions that played."""
         return {**self._identity(), "kimble_rl": __version__, "python": platform.python_version(),
@@ -169,6 +177,7 @@ class Settings:
             "cap": self.cap,
             "adjust": self.adjust,
             "adjust_hash": self.adjust_hash,
+            "dice": _DICE,
         }
 
     def check_same(self, header: dict[str, Any], path: Path) -> None:
@@ -647,7 +656,7 @@ class _Player:
                 self.settings.seatings,
                 self.settings.adjust,
             )
-            yield Job(recipe, self.settings.seed, first, blocks, self.settings.cap, pair)
+            yield Job(recipe, self.settings.dice(pair), first, blocks, self.settings.cap, pair)
 
     def _size(self, pair: int, compiled: bool) -> int:
         """Return how many blocks to play at once: a few seconds of work."""

@@ -62,8 +62,9 @@ def test_a_pairing_is_the_match_at_the_same_tables(players: int, tmp_path: Path)
     )
     pairing = played.pairings[0]
     match = play_match(
-        ["random", "mixed"], "kombat", pairing.places.size, 4, seatings=settings.seatings
-    )
+        ["random", "mixed"], "kombat", pairing.places.size, settings.dice(0),
+        seatings=settings.seatings,
+    )  # fmt: skip
     assert (pairing.places == match.places).all()
     assert (pairing.tallies == match.tallies).all()
     assert pairing.plies == match.plies.sum()
@@ -618,7 +619,7 @@ def test_the_ladder_goes_on_where_it_stopped_and_writes_its_page(tmp_path: Path)
     text = page.read_text(encoding="utf-8")
     assert "## kimble, 2 players" in text
     assert "| 3 | `random` | 0 |" in text
-    assert "Searching agents, luck counted by `linear`" in text
+    assert "Networks and search, luck counted by `linear`" in text
     data = json.loads(page.with_suffix(".json").read_text(encoding="utf-8"))
     (found,) = data["ladders"]
     best = found["agents"][0]
