@@ -412,10 +412,10 @@ How to read the tables:
 * **passes**: share of its choices (%) that the agent answers by passing.
 
 Networks and searching agents are slow, so their luck is taken off: *adjusted* is the win share less
-what the dice gave, an unbiased estimate (`kimble evaluate --adjust linear`). *raw* is the share of the
-same games, *variance ÷* how many times smaller the variance has become, *saved* the raw games that
-the same interval would have taken beyond those played, *agree* the difference of raw and adjusted
-in standard errors (a self-test: it should lie within ±4).
+what the dice gave, an unbiased estimate (`kimble evaluate --adjust linear`). *raw* is the share of
+the same games, *variance ÷* how many times smaller the variance has become, *saved* the raw games
+that the same interval would have taken beyond those played, *agree* the difference of raw and
+adjusted in standard errors (a self-test: it should lie within ±4).
 """
 
 
