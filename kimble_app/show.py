@@ -88,6 +88,20 @@ def print_agents(answer: dict[str, Any]) -> None:
     print('your own: weights:{"capture": 5}, my_agent.py:play, a_module:play')
 
 
+def measured_words(card: dict[str, Any]) -> str:
+    """Return what the card of a network says that it is worth: one against each, and its loss."""
+    measured = card.get("measured")
+    if not isinstance(measured, dict):
+        return ""
+    words = []
+    for name, match in (measured.get("matches") or {}).items():
+        words.append(f"{100 * match['win_share']:.1f} % against {name}")
+    loss = measured.get("loss")
+    if isinstance(loss, dict) and "mean_mwp" in loss:
+        words.append(f"loses {loss['mean_mwp']:.2f} ‰ a decision")
+    return ", ".join(words)
+
+
 def print_models(answer: dict[str, Any]) -> None:
     """Print the shipped networks."""
     if not answer["models"]:
@@ -95,10 +109,10 @@ def print_models(answer: dict[str, Any]) -> None:
         return
     rows = [
         (m["agent"], m["rules"] or "", str(m["players"] or ""), m["rules_hash"] or "",
-         str(m["card"].get("text", "")))
+         measured_words(m["card"]))
         for m in answer["models"]
     ]  # fmt: skip
-    print_table(("agent", "rules", "players", "rules hash", "about"), rows)
+    print_table(("agent", "rules", "players", "rules hash", "measured"), rows)
     print("kimble models --json has the whole cards")
 
 

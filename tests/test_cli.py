@@ -93,7 +93,7 @@ def test_the_title_keeps_the_options_of_the_rules() -> None:
         (("evaluate", "random", "--rules", "norske[foo=1]"), "unknown option 'foo'"),
         (("evaluate", "random", "--players", "7"), "players must be 2, 3 or 4"),
         (("evaluate", "random", "--games", "-1"), "games must be a whole number of at least 1"),
-        (("evaluate", "net:nowhere"), "no readable model in 'nowhere'"),
+        (("evaluate", "net:nowhere"), "no model 'nowhere'"),
         (("evaluate", "random", "--pieces", "3", "--rules", "kimble[pieces=2]"), "given twice"),
         (("train", "ppo", "run", "--players", "9"), "players must lie in 2..4, got 9"),
         (("train", "ppo", "run", "--resume"), "nothing to resume"),
