@@ -8,6 +8,7 @@ test_wheel.py installs for real, and ``.ci/run`` calls ``npm ci`` before the tes
 from __future__ import annotations
 
 import importlib.util
+import io
 import json
 import os
 import re
@@ -195,13 +196,18 @@ def test_the_clients_say_what_the_service_says_is_wrong(desk: Desk) -> None:
 # -------------------------------------------------------------------------------------- TypeScript
 
 
-def generator() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("docs_typescript", ROOT / "docs/typescript.py")
+def load(name: str, path: Path) -> ModuleType:
+    """Return the module of a file that is in no package."""
+    spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+def generator() -> ModuleType:
+    return load("docs_typescript", ROOT / "docs" / "typescript.py")
 
 
 def test_the_typescript_client_is_that_of_the_description() -> None:
@@ -234,12 +240,15 @@ def test_types_of_schemas() -> None:
     assert type_of({}) == "unknown"
 
 
-def test_a_botzone_program_stays_when_asked_to(desk: Desk) -> None:
+def test_a_botzone_program_stays_when_asked_to(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     first = {"requests": [{"position": "norske R3,20/B0/Y-/G- R 4 1"}], "responses": []}
     second = {"position": "kimble[pieces=2] R27,31/Y0,8 R 3 1", "agent": "exact"}
-    lines = f"{json.dumps(first)}\n{json.dumps(second)}\n"
-    (desk.folder / "turns.txt").write_text(lines)
-    told = desk.run("python docs/front-ends/botzone.py --keep < turns.txt").splitlines()
+    monkeypatch.setattr(sys, "argv", ["botzone.py", "--keep"])
+    monkeypatch.setattr(sys, "stdin", io.StringIO(f"{json.dumps(first)}\n{json.dumps(second)}\n"))
+    load("botzone", EXAMPLES / "botzone.py").main()
+    told = capsys.readouterr().out.splitlines()
     assert json.loads(told[0])["response"] == {"move": "20-24"}
     assert told[1] == told[3] == ">>>BOTZONE_REQUEST_KEEP_RUNNING<<<"
     assert json.loads(told[2])["response"] == {"move": "27-30"}
