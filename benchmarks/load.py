@@ -276,7 +276,7 @@ def measure(
             found["cost"] = asyncio.run(cost(service, texts, agent, each))
             some = texts[:batch]
             found["batch"] = batches(service, some, agent, max(2, int(seconds)))
-            found["games"] = open_games(service, games, 4)
+            found["games"] = open_games(service, games, 2)
             found["memory"] = asyncio.run(flood(service, texts, agent, flood_requests))
         finally:
             service.stop()

@@ -169,6 +169,21 @@ def test_evaluations_are_chances_and_agree_with_the_best_move(rules: str) -> Non
         assert win[-1] == pytest.approx(found["win"], abs=1e-6)
 
 
+@pytest.mark.parametrize(
+    "position",
+    ["kimble R3/Y- R 4 1", "kimble R3/B- R 4 1", "kombat[pieces=3] R3/B-/G- R 4 1",
+     "norske R3/B-/Y-/G- R 4 1", "kimble[two_colours=yes] R3/B-/Y-/G- R 4 1",
+     "norske[board=ludo52] R3/B-/Y-/G- R 4 1"],
+)  # fmt: skip
+def test_there_is_an_agent_for_any_rules_when_none_is_named(position: str) -> None:
+    answer = answers.answer_move(schema.MoveRequest(position=position), PUBLIC)
+    assert answer["ranked"]
+    known = answers.answer_models()["models"]
+    for model in known:
+        if model["rules_hash"] == answer["rules_hash"]:
+            assert model["agent"].startswith("net:")
+
+
 def test_equal_seeds_give_equal_choices() -> None:
     texts = sample("kimble", 7)
     one = schema.MoveBatchRequest(positions=texts, agent="random", seed=12)

@@ -20,7 +20,7 @@ def test_the_load_script_in_a_short_form() -> None:
     assert found["latency"]["move_requests"] == found["latency"]["empty_requests"] == 100
     assert found["latency"]["p99_ratio"] > 0
     assert found["batch"]["moves"] == 8000
-    assert found["games"]["actions"] == 40
+    assert found["games"]["actions"] == 20
     memory = found["memory"]["memory_mb"]
     assert found["memory"]["requests"] == 1600
     assert memory[-1] - memory[1] < 8, memory  # after the first tenth it stays as it is

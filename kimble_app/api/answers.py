@@ -540,7 +540,8 @@ def _candidates(rules: Rules, extra: tuple[str, ...]) -> list[tuple[str, str, st
         text = f"Looks {depth} throw{'s' * (depth > 1)} ahead and judges what comes out."
         found.append((f"search:depth={depth}", "search", text))
     for name, card in model_cards().items():
-        found.append((f"net:{name}", "net", str(card.get("text", "A shipped value network."))))
+        text = f"A value network for {card.get('players')} players of {card.get('rules')}."
+        found.append((f"net:{name}", "net", text))
     if has_table(rules):
         found.append(("exact", "exact", "Perfect play of two seats, from a table."))
     found += [(spec, "own", "Added by whoever runs this service.") for spec in extra]

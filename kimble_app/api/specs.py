@@ -278,7 +278,8 @@ def model_for(rules: Rules) -> str | None:
     """Return the shipped network made for these rules and so many players, if there is one."""
     name = f"{rules.name}-{rules.players}p"
     card = model_cards().get(name)
-    if card is None or card.get("rules_hash", rules.hash) != rules.hash:
+    fits = card is not None and card.get("rules_hash", rules.hash) == rules.hash
+    if card is None or not fits or list(rules.seats) != card.get("seats", list(rules.seats)):
         return None
     return name
 
