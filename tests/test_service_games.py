@@ -23,6 +23,7 @@ from kimble_app.service.settings import SettingsError
 from kimble_app.service.store import MovedError, Store
 from kimble_app.service.table import Chair, Table
 from kimble_env import Game
+from kimble_env.errors import KimbleError
 from kimble_env.rules import find_rules
 from tests.serving import Player, bearer, new_game, serving
 from tests.test_service import error
@@ -545,3 +546,24 @@ def test_too_many_games(tmp_path: Path) -> None:
         for _ in range(3):
             new_game(client, 0)
         error(client.post("/v1/games", json={}), 429, "too_many")
+
+
+def test_the_command_checks_dice(tmp_path: Path) -> None:
+    from typer.testing import CliRunner
+
+    from kimble_app.cli import app
+
+    data = fair_game()
+    place, run = tmp_path / "game.json", CliRunner()
+    place.write_text(json.dumps(data), encoding="utf-8")
+    told = data["dice"]["commitment"]
+    good = run.invoke(app, ["check-dice", str(place), "--commitment", told, "--json"])
+    assert good.exit_code == 0, good.output
+    assert json.loads(good.stdout)["commitment"] == told
+    changed = json.loads(data["record"][1])
+    changed["die"] = changed["die"] % 6 + 1
+    for record in ([data["record"][0], json.dumps(changed), *data["record"][2:]], []):
+        place.write_text(json.dumps({**data, "record": record}), encoding="utf-8")
+        bad = run.invoke(app, ["check-dice", str(place)])
+        assert bad.exit_code != 0
+        assert isinstance(bad.exception, KimbleError)

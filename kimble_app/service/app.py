@@ -6,6 +6,7 @@ import asyncio
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import cache
 from typing import Any
 
 from fastapi import FastAPI
@@ -97,7 +98,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     state.workers = Workers("kimble-move", settings.threads, *limits)
     state.searchers = Workers("kimble-search", 1, *limits)
     state.keepers = Workers("kimble-game", 2, *limits)
-    await asyncio.to_thread(warm_up, state.access)
+    await asyncio.to_thread(warm_up)
     state.store = await asyncio.to_thread(Store, settings.database)
     state.host = Host(state.store, state.access, state.metrics, settings.games)
     state.host.loop = asyncio.get_running_loop()
@@ -111,13 +112,22 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
         state.store.close()
 
 
-def warm_up(access: Access) -> None:
-    """Decide a move in each rule set: the first one compiles, or loads what has been compiled."""
+@cache
+def warm_up() -> None:
+    """Ask one of everything: what has not been compiled on this machine is compiled now.
+
+    Else the first client to name an agent would wait for it, longer than a request may take.
+    """
+    access = Access()
     for name in PRESETS:
         text = answers.start_text(PRESETS[name])
-        answers.answer_move(schema.MoveRequest(position=text, die=6), access)
+        for agent in (None, "cautious", "search:depth=1", "cautious@level=5"):
+            answers.answer_move(schema.MoveRequest(position=text, die=6, agent=agent), access)
         answers.answer_moves(schema.MovesRequest(position=text, die=6), access)
         answers.answer_play(schema.PlayRequest(position=text, die=6, move="enter"), access)
+        answers.answer_evaluate(schema.EvaluateRequest(position=text), access)
+    solved = schema.MoveRequest(position="kimble[pieces=2] R3,20/Y0,8 R 4 1", agent="exact")
+    answers.answer_move(solved, access)
 
 
 def describe(app: FastAPI) -> dict[str, Any]:
