@@ -15,11 +15,14 @@ from agents.compiling import compiler
 from kimble_env.kernel import (
     WON,
     acting,
+    chance_of_hit,
+    chance_to_hit,
     first_place,
     is_playing,
-    sector_bonus,
+    pieces_behind,
+    seen_from,
+    targets_ahead,
     unit_size,
-    units_that_hit,
     waits_for_start,
 )
 from kimble_env.rules import R_LEAVE, R_PIECES
@@ -40,10 +43,12 @@ _BLOCKS: tuple[tuple[str, int, str], ...] = (
     ("turn", 3, "1 if the seat throws now, next, after that"),
     ("throws", 1, "throws left after this one, for the seat to throw"),
     ("place", 3, "1 for the second, third, fourth seat that plays"),
-    ("stake", 4, "units that hit, times size x (progress + 1) / 28: by any seat (not to throw; to "
-                 "throw), by the seat to throw, in the own sector"),
-    ("hit", 3, "units that hit, times size: by any seat (not to throw; to throw), by the seat to "
-               "throw"),
+    ("stake", 4, "each piece on the track: chance that it is hit before its next turn, times "
+                 "(progress + 1) / 28: not to throw; to throw; in the next turn by the seat to "
+                 "throw; and enemy pieces 7 to 12 behind / 6 times the same"),
+    ("hit", 4, "the same without the progress"),
+    ("prey", 4, "enemy units ahead of units on the track within a throw: not to throw; to throw; "
+                "and a sixth of what they would lose / 28: not to throw; to throw"),
     ("gain", 2, "for the seat to throw: stake and hits of the others by it"),
     ("start", 3, "1 if one piece stands on the own start and others wait; 1 if more stand there; "
                  "pieces on starts where others wait"),
@@ -56,7 +61,7 @@ POSITION_FEATURES: tuple[str, ...] = tuple(
 """Names of the features of a seat, in the order of the vectors."""
 
 COUNT = len(POSITION_FEATURES)
-VERSION = 1
+VERSION = 2
 """Raised when the meaning of a feature changes: old weights are then refused."""
 
 FEATURE_TEXTS: dict[str, str] = {name: text for name, _, text in _BLOCKS}
@@ -65,7 +70,7 @@ FEATURE_TEXTS: dict[str, str] = {name: text for name, _, text in _BLOCKS}
 _AT = {name: sum(size for _, size, _ in _BLOCKS[:k]) for k, (name, _, _) in enumerate(_BLOCKS)}
 A_WAITING, A_SAFE, A_STRETCH, A_LAST = (_AT[n] for n in ("waiting", "safe", "stretch", "last"))
 A_TURN, A_THROWS, A_PLACE = _AT["turn"], _AT["throws"], _AT["place"]
-A_STAKE, A_HIT, A_GAIN = _AT["stake"], _AT["hit"], _AT["gain"]
+A_STAKE, A_HIT, A_PREY, A_GAIN = _AT["stake"], _AT["hit"], _AT["prey"], _AT["gain"]
 A_START, A_BATTERY, A_PIPS = _AT["start"], _AT["battery"], _AT["pips"]
 
 
@@ -101,49 +106,42 @@ def _count_pieces(s, r, seat, out):
 
 
 @_compiled
-def _count_units(s, r, seat, thrower, turn, out):
-    """Write what the seat's units on the track are exposed to; return (stake, hits) by the thrower.
+def _count_units(s, r, seat, thrower, out):
+    """Write what the seat's pieces on the track risk and threaten to ``out`` float64 [COUNT].
 
-    ``plays`` of the other seats is cleared for a moment, so that the kernel counts the units of the
-    seat to throw alone.
+    Each piece of a unit counts for itself.
+
+    Returns:
+        The stake and the hits of the seat by the seat to throw (0 for that seat itself).
     """
+    turn = 1 if seat == thrower else 0
     stake_now, hits_now = 0.0, 0.0
     for k in range(r[R_PIECES]):
         p = int(s["pieces"][seat, k])
         if p < 0 or p > r[R_LEAVE]:
             continue
-        # A unit of n pieces is met n times, so each of its pieces counts for itself.
         size, worth = unit_size(s, r, seat, p), (p + 1) / 28.0
         out[A_BATTERY] += (size - 1) / size
         out[A_BATTERY + 1] += (size - 1) / size * worth
         if waits_for_start(s, r, seat, p):
             out[A_START + 2] += 1.0
-        hits = units_that_hit(s, r, seat, p)
-        if hits == 0:
-            continue
-        out[A_STAKE + turn] += hits * worth
-        out[A_HIT + turn] += hits
-        if sector_bonus(r, seat, p, seat) != 0:
-            out[A_STAKE + 3] += hits * worth
-        if turn == 0:
-            by_thrower = _hits_of(s, r, seat, p, thrower)
-            stake_now += by_thrower * worth
-            hits_now += by_thrower
+        units, fields = targets_ahead(s, r, seat, p)
+        out[A_PREY + turn] += units / size
+        out[A_PREY + 2 + turn] += fields / size / 28.0
+        hit = chance_of_hit(s, r, seat, p)
+        out[A_STAKE + turn] += hit * worth
+        out[A_HIT + turn] += hit
+        far = pieces_behind(s, r, seat, p)[1] / 6.0
+        out[A_STAKE + 3] += far * worth
+        out[A_HIT + 3] += far
+        if turn == 0 and hit > 0.0:
+            t = seen_from(r, seat, p, thrower)
+            if t <= r[R_LEAVE]:
+                now = chance_to_hit(s, r, thrower, t, seat)
+                stake_now += now * worth
+                hits_now += now
     out[A_STAKE + 2], out[A_HIT + 2] = stake_now, hits_now
     return stake_now, hits_now
-
-
-@_compiled
-def _hits_of(s, r, seat, progress, thrower):
-    """Return how many units of one other seat could hit (seat, progress) with one throw."""
-    kept = (s["plays"][0], s["plays"][1], s["plays"][2], s["plays"][3])
-    for other in range(4):
-        if other != seat and other != thrower:
-            s["plays"][other] = 0
-    hits = units_that_hit(s, r, seat, progress)
-    for other in range(4):
-        s["plays"][other] = kept[other]
-    return hits
 
 
 @_compiled
@@ -151,10 +149,12 @@ def position_features(s, r, out):
     """Write the features of every seat that still plays to ``out`` float64 [4, COUNT], else 0.
 
     Args:
-        s: a record of STATE before a throw; left as it was.
+        s: a record of STATE before a throw.
         r: ``Rules.array``; a board with the route of ``kimble28``.
     """
-    out[:, :] = 0.0
+    for seat in range(4):
+        for k in range(COUNT):
+            out[seat, k] = 0.0
     thrower = acting(s)
     place, total, stake, hits = 0, 0.0, 0.0, 0.0
     for seat in range(4):
@@ -168,8 +168,7 @@ def position_features(s, r, out):
         pips = _count_pieces(s, r, seat, out[seat]) / 100.0
         out[seat, A_PIPS] = pips
         total += pips
-        to_throw = 1 if seat == thrower else 0
-        more, more_hits = _count_units(s, r, seat, thrower, to_throw, out[seat])
+        more, more_hits = _count_units(s, r, seat, thrower, out[seat])
         stake += more
         hits += more_hits
     out[thrower, A_GAIN], out[thrower, A_GAIN + 1] = stake, hits
@@ -194,7 +193,8 @@ def position_features(s, r, out):
 @_compiled
 def settle(s, values):
     """Write the values of a decided position to ``values`` float64 [4]; tell whether it is one."""
-    values[:] = 0.0
+    for seat in range(4):
+        values[seat] = 0.0
     if s["status"] == WON:
         values[s["winner"]] = 1.0
         return True
@@ -217,7 +217,7 @@ def linear_value(s, r, weights, work, values):
     """Write the chance of each seat to ``values`` float64 [4].
 
     Args:
-        s: a record of STATE before a throw or finished; left as it was.
+        s: a record of STATE before a throw or finished.
         r: ``Rules.array``.
         weights: float64 [COUNT].
         work: float64 [4, COUNT], overwritten.
@@ -246,18 +246,16 @@ def linear_value(s, r, weights, work, values):
 def linear_value_batch(states, r, weights, values):
     """Write the chances of every position to ``values`` float64 [B, 4]."""
     work = np.empty((4, COUNT))
-    copy = states[:1].copy()
     for i in range(len(states)):
-        copy[0] = states[i]
-        linear_value(copy[0], r, weights, work, values[i])
+        linear_value(states[i], r, weights, work, values[i])
 
 
 @_compiled
 def position_features_batch(states, r, out):
     """Write the features of every position to ``out`` float32 [B, 4, COUNT]."""
     work = np.empty((4, COUNT))
-    copy = states[:1].copy()
     for i in range(len(states)):
-        copy[0] = states[i]
-        position_features(copy[0], r, work)
-        out[i] = work
+        position_features(states[i], r, work)
+        for seat in range(4):
+            for k in range(COUNT):
+                out[i, seat, k] = work[seat, k]

@@ -47,7 +47,7 @@ from kimble_env.opponents import WeightAgent, make_agent
 from kimble_env.rules import Rules, find_rules
 
 RANDOM_PLIES = 60
-CAP = 2000
+CAP = 1000
 LATEST = 600  # throws after which no positions are kept: endless waiting would fill the sample
 RIDGE = 1.0  # of a weight of 1, in positions: keeps what is never seen at 0
 HELD_OUT = 10  # every tenth game
@@ -238,9 +238,9 @@ def main() -> None:
     parser.add_argument("--rules", default="kimble")
     parser.add_argument("--players", type=int, default=4)
     parser.add_argument("--player", default="mixed", help="weight vector that plays first")
-    parser.add_argument("--games", type=int, default=12_000, help="games of the heuristic")
-    parser.add_argument("--rounds", type=int, default=2, help="rounds of the value's own games")
-    parser.add_argument("--own", type=int, default=2000, help="games of each round")
+    parser.add_argument("--games", type=int, default=8000, help="games of the heuristic")
+    parser.add_argument("--rounds", type=int, default=1, help="rounds of the value's own games")
+    parser.add_argument("--own", type=int, default=1500, help="games of each round")
     parser.add_argument("--gap", type=int, default=10, help="throws between positions kept")
     parser.add_argument("--seed", type=int, default=20261130)
     parser.add_argument("--out", type=Path, default=Path("agents") / FILE)

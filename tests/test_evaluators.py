@@ -85,9 +85,8 @@ def test_a_linear_value_knows_who_is_ahead_and_what_is_in_danger() -> None:
     features = np.empty((1, 4, COUNT), np.float32)
     position_features_batch(hunted, rules.array, features)
     named = dict(zip(POSITION_FEATURES, features[0, 0].tolist(), strict=True))
-    assert named["hit_0"] == 1.0
-    assert named["hit_2"] == 1.0
-    assert named["stake_2"] == pytest.approx(21 / 28)
+    assert named["hit_0"] == pytest.approx(named["hit_2"]) > 0.15
+    assert named["stake_2"] == pytest.approx(named["hit_2"] * 21 / 28)
     position_features_batch(safe, rules.array, features)
     assert features[0, 0, POSITION_FEATURES.index("hit_0")] == 0.0
 
@@ -98,8 +97,9 @@ def test_the_seat_to_throw_alone_counts_for_what_hits_now() -> None:
     position_features_batch(states, rules.array, features)
     red = dict(zip(POSITION_FEATURES, features[0, 0].tolist(), strict=True))
     yellow = dict(zip(POSITION_FEATURES, features[0, 2].tolist(), strict=True))
-    assert (red["hit_0"], red["hit_1"], red["hit_2"]) == (2.0, 0.0, 1.0)
-    assert yellow["gain_1"] == 2.0  # R20 and B11
+    assert red["hit_0"] > red["hit_2"] > 0.15, "both may hit it, yellow throws now"
+    assert red["hit_1"] == 0.0
+    assert yellow["gain_1"] > red["hit_2"], "it may hit R20 and B11"
     assert (yellow["turn_0"], red["turn_1"]) == (1.0, 1.0)
 
 

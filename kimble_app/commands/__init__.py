@@ -46,6 +46,7 @@ TABLE = (
     Row("analyze", "analyze:analyze", "Judge a recorded game: losses, luck, mistakes.", JUDGE),
     Row("calibrate", "calibrate:calibrate", "Find the temperatures of levels.", JUDGE),
     Row("exact", "exact:exact", "Say exactly how good an agent is: two players.", JUDGE),
+    Row("losses", "losses:losses", "Tell what agents lose per decision, in mWP.", JUDGE),
     Row("train ppo", "train:ppo", "Masked PPO against heuristics and past selves."),
     Row("train td", "train:td", "Value learning: a strong network within minutes."),
     Row("train distil", "train:distil", "A network fitted to exact win chances."),
