@@ -5,11 +5,12 @@
     python -m evaluation.fit_value --rules kimble --players 4
 
 First a heuristic plays games in all seats, and the weights of ``agents/position_features.py`` are
-fitted by Newton's method to who won. Then, in ``--rounds`` rounds, the value plays games against
-itself, each time the move that it finds best, and the weights are fitted anew to these: not to the
-bare results but to the results less the luck of the throws still to come (``luck.py``), which have
-the same mean and far less noise. The file ``agents/linear_values.json`` tells the command, seed,
-counts and held-out figures.
+fitted by Newton's method to who won. Then, in ``--rounds`` rounds, more games are played and the
+weights fitted anew: not to the bare results but to the results less the luck of the throws still to
+come by the last fit (``luck.py``), which have the same mean and far less noise. In these rounds the
+value plays all seats, each time the move that it finds best, or with ``--own-player heuristic`` the
+heuristic does (Kombat, where values that play themselves wait for ever in many games). The file
+``agents/linear_values.json`` tells the command, seed, counts and held-out figures.
 
 In every game the first 0 to 60 throws (uniform) are random moves, so that positions are met that
 good play avoids; positions are kept after that only, so the values are those of the play that made
@@ -30,7 +31,7 @@ import numpy.typing as npt
 
 from agents.linear_value import FILE, LinearValue, entry_of
 from agents.position_features import COUNT, position_features_batch
-from evaluation.luck_kernel import advance_best_batch
+from evaluation.luck_kernel import advance_best_batch, advance_lucky_batch
 from kimble_env.features import play_weighted_batch
 from kimble_env.files import write_whole
 from kimble_env.kernel import (
@@ -47,7 +48,6 @@ from kimble_env.opponents import WeightAgent, make_agent
 from kimble_env.rules import Rules, find_rules
 
 RANDOM_PLIES = 60
-CAP = 1000
 LATEST = 600  # throws after which no positions are kept: endless waiting would fill the sample
 RIDGE = 1.0  # of a weight of 1, in positions: keeps what is never seen at 0
 HELD_OUT = 10  # every tenth game
@@ -71,9 +71,18 @@ class Sample(NamedTuple):
 
 
 def play_sample(
-    rules: Rules, player: WeightAgent | LinearValue, games: int, gap: int, seed: int
+    rules: Rules,
+    player: WeightAgent | LinearValue,
+    value: LinearValue | None,
+    games: int,
+    gap: int,
+    seed: int,
+    cap: int,
 ) -> Sample:
-    """Play games, by a heuristic or by a value, and keep a position every ``gap`` throws."""
+    """Play games, by a heuristic or by a value, and keep a position every ``gap`` throws.
+
+    ``value`` tells luck; without one none is counted. Games are cut off after ``cap`` throws.
+    """
     generator = np.random.default_rng(seed)
     states = empty_states(games)
     keys = np.empty(games, np.uint64)
@@ -96,9 +105,9 @@ def play_sample(
         lucks.append(luck[early])
         origin.append(early)
         part = take_states(states, alive)
-        luck[alive] += _play_on(part, rules, player, gap)
+        luck[alive] += _play_on(part, rules, player, value, gap)
         put_states(states, alive, part)
-        alive = alive[(states["status"][alive] == RUNNING) & (states["plies"][alive] < CAP)]
+        alive = alive[(states["status"][alive] == RUNNING) & (states["plies"][alive] < cap)]
     result = np.where(plays != 0, 1.0 / rules.players, 0.0)
     won = states["status"] == WON
     result[won] = states["winner"][won, None] == np.arange(4)
@@ -107,16 +116,34 @@ def play_sample(
     return Sample(np.concatenate(kept), result[game], result[game] - to_come, game)
 
 
-def _play_on(states: States, rules: Rules, player: WeightAgent | LinearValue, gap: int) -> Floats:
+def _play_on(
+    states: States,
+    rules: Rules,
+    player: WeightAgent | LinearValue,
+    value: LinearValue | None,
+    gap: int,
+) -> Floats:
     """Play every game on for ``gap`` throws, in place; return the luck float64 [B, 4]."""
     luck = np.zeros((len(states), 4))
     if isinstance(player, LinearValue):
         lasts = states["plies"].astype(np.int64) + gap
         advance_best_batch(states, rules.array, player.vector, empty_states(2), lasts, luck)
-    else:
-        weights = np.array(player.weights)[None, :].copy()
+        return luck
+    weights = np.array(player.weights)[None, :].copy()
+    if value is None:
         seating = np.zeros((len(states), 4), np.int8)
         play_weighted_batch(states, rules.array, weights, seating, gap)
+        return luck
+    for plies in np.unique(states["plies"]):
+        rows = np.flatnonzero(states["plies"] == plies)
+        part, its_luck = take_states(states, rows), np.zeros((len(rows), 4))
+        advance_lucky_batch(
+            part, rules.array, weights, np.zeros((len(rows), 4), np.int8), int(plies) + gap,
+            value.vector, empty_states(2), np.full(len(rows), -1), its_luck,
+            np.empty(len(rows), np.int64), np.zeros((len(rows), 4, 2), np.int32),
+        )  # fmt: skip
+        put_states(states, rows, part)
+        luck[rows] = its_luck
     return luck
 
 
@@ -240,8 +267,12 @@ def main() -> None:
     parser.add_argument("--player", default="mixed", help="weight vector that plays first")
     parser.add_argument("--games", type=int, default=8000, help="games of the heuristic")
     parser.add_argument("--rounds", type=int, default=1, help="rounds of the value's own games")
+    parser.add_argument(
+        "--own-player", choices=("value", "heuristic"), default="value", help="who plays the rounds"
+    )
     parser.add_argument("--own", type=int, default=1500, help="games of each round")
     parser.add_argument("--gap", type=int, default=10, help="throws between positions kept")
+    parser.add_argument("--cap", type=int, default=1000, help="throws that cut a game off")
     parser.add_argument("--seed", type=int, default=20261130)
     parser.add_argument("--out", type=Path, default=Path("agents") / FILE)
     options = parser.parse_args()
@@ -249,16 +280,20 @@ def main() -> None:
     player: Any = make_agent(options.player, rules)
     if not isinstance(player, WeightAgent):
         raise SystemExit(f"{options.player} is no weight vector")
-    start, weights, rounds = time.process_time(), np.zeros(COUNT), []
+    start, weights, rounds, value = time.process_time(), np.zeros(COUNT), [], None
     for k in range(options.rounds + 1):
         games, gap = (options.own, options.gap) if k else (options.games, 2 * options.gap)
-        sample = play_sample(rules, player, games, gap, options.seed + k)
+        sample = play_sample(
+            rules, player, value, games, gap, options.seed + k, options.cap
+        )
         value, figures = fit_sample(sample, rules, weights, _tell)
         _tell(f"round {k}: { {n: f for n, f in figures.items() if n != 'calibration'} }")
-        rounds.append({"player": value.name if k else options.player, "games": games, **figures})
-        player, weights = value, value.vector
-    names = ("rules", "players", "player", "games", "rounds", "own", "gap", "seed")
-    command = " ".join(f"--{name} {getattr(options, name)}" for name in names)
+        rounds.append({"player": getattr(player, "spec", value.name), "games": games, **figures})
+        player, weights = value if options.own_player == "value" else player, value.vector
+    names = (
+        "rules", "players", "player", "games", "rounds", "own_player", "own", "gap", "cap", "seed",
+    )  # fmt: skip
+    command = " ".join(f"--{n.replace('_', '-')} {getattr(options, n)}" for n in names)
     notes = {
         "rules": str(rules), "rules_hash": rules.hash, "players": rules.players,
         "command": f"python -m evaluation.fit_value {command}", "rounds": rounds,

@@ -20,6 +20,7 @@ Command: ``kimble losses cautious random --rules kombat --players 4``.
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -314,7 +315,8 @@ def read_public(rules: str | Rules, path: Path | None = None) -> PublicSet:
     rules = find_rules(rules)
     path = FOLDER / f"{set_name(rules)}.npz" if path is None else path
     try:
-        with np.load(path, allow_pickle=False) as file:
+        # From bytes: numpy leaves a damaged file open.
+        with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}
         header = json.loads(arrays.pop("header").tobytes())
     except FileNotFoundError:
