@@ -85,7 +85,8 @@ def test_a_linear_value_knows_who_is_ahead_and_what_is_in_danger() -> None:
     features = np.empty((1, 4, COUNT), np.float32)
     position_features_batch(hunted, rules.array, features)
     named = dict(zip(POSITION_FEATURES, features[0, 0].tolist(), strict=True))
-    assert named["hit_0"] == pytest.approx(named["hit_2"]) > 0.15
+    assert named["hit_0"] == pytest.approx(named["hit_2"])
+    assert named["hit_0"] > 0.15
     assert named["stake_2"] == pytest.approx(named["hit_2"] * 21 / 28)
     position_features_batch(safe, rules.array, features)
     assert features[0, 0, POSITION_FEATURES.index("hit_0")] == 0.0
