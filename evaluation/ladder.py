@@ -211,7 +211,8 @@ class Ladder:
     Args:
         folder: where records and figures are kept.
         games: of each pairing of the tournaments.
-        half_width: of the matches alone against the yardsticks, as a share.
+        half_width: of the matches alone against ``random``, as a share.
+        tuned_half_width: of those against ``tuned``, which cost several times as much.
         seconds: CPU seconds that one match of a searching agent may take.
         fast: the agents of the tournaments.
         searching: the agents that play adjusted matches.
@@ -222,13 +223,14 @@ class Ladder:
         folder: Path,
         games: int = 4000,
         half_width: float = HALF_WIDTH,
+        tuned_half_width: float = HALF_WIDTH,
         seconds: float = 30.0,
         fast: Sequence[str] | None = None,
         searching: Sequence[str] = SEARCHING,
     ) -> None:
         self.folder = folder
         self.games = games
-        self.half_width = half_width
+        self.half_width = {ANCHOR: half_width, "tuned": tuned_half_width}
         self.seconds = seconds
         self.fast = list(fast) if fast is not None else fast_agents()
         self.searching = list(searching)
@@ -264,14 +266,14 @@ class Ladder:
                 self._alone_adjusted(key, spec, other, rules, say)
 
     def _alone(self, key: str, spec: str, other: str, rules: Rules, say: Any) -> None:
-        kept = self.rows(key, "alone")
+        kept, wanted = self.rows(key, "alone"), self.half_width[other]
         prints = [fingerprint(make_agent(s, rules), s) for s in (spec, other)]
         for row in kept:
             same = [row["fingerprint"], row["other_fingerprint"]] == prints
             width = (row["interval95"][1] - row["interval95"][0]) / 2
-            if (row["agent"], row["other"]) == (spec, other) and same and width <= self.half_width:
+            if (row["agent"], row["other"]) == (spec, other) and same and width <= wanted:
                 return
-        row = alone(spec, other, rules, self.half_width)
+        row = alone(spec, other, rules, wanted)
         say(f"{key}: {spec} alone against {other}: {percent(row['share'], 2)} %")
         rest = [r for r in kept if (r["agent"], r["other"]) != (spec, other)]
         self._keep(key, "alone", [*rest, row])
@@ -279,7 +281,7 @@ class Ladder:
     def _alone_adjusted(self, key: str, spec: str, other: str, rules: Rules, say: Any) -> None:
         from agents.evaluators import make_evaluator
 
-        kept = self.rows(key, "searching")
+        kept, wanted = self.rows(key, "searching"), self.half_width[other]
         mine = [r for r in kept if (r["row"]["agent"], r["row"]["other"]) == (spec, other)]
         rest = [r for r in kept if r not in mine]
         prints = [fingerprint(make_agent(s, rules), s) for s in (spec, other)]
@@ -288,7 +290,7 @@ class Ladder:
         before: list[dict[str, Any]] = []
         if mine and [mine[0]["row"][name] for name in names] == prints:
             before = mine[0]["chunks"]
-        for chunks in alone_adjusted(spec, other, rules, self.half_width, self.seconds, before):
+        for chunks in alone_adjusted(spec, other, rules, wanted, self.seconds, before):
             row = adjusted_row(spec, other, rules, chunks)
             self._keep(key, "searching", [*rest, {"row": row, "chunks": chunks}])
             width = (row["interval95"][1] - row["interval95"][0]) / 2
@@ -319,12 +321,15 @@ class Ladder:
         tournament = read_tournament(path)
         summary = summarise(tournament, running=False)
         lines = self.rows(key, "alone")
+        prints = {agent["agent"]: agent["fingerprint"] for agent in summary["agents"]}
         agents = []
         for agent in summary["agents"]:
             met = {
                 row["other"]: {k: row[k] for k in ("share", "interval95", "games", "truncated")}
                 for row in lines
-                if row["agent"] == agent["agent"] and row["fingerprint"] == agent["fingerprint"]
+                if row["agent"] == agent["agent"]
+                and row["fingerprint"] == agent["fingerprint"]
+                and row["other_fingerprint"] == prints.get(row["other"])
             }
             keep = ("agent", "fingerprint", "games", "elo", "elo95", "points", "points95",
                     "pass_share", "captures_per_game", "mean_length")  # fmt: skip
@@ -426,7 +431,7 @@ def _ladder_part(ladder: dict[str, Any]) -> str:
         f"\n## {ladder['rules']}, {n} players\n",
         f"{ladder['games']:,} games of the tournament, mean length {ladder['mean_length']:.0f} "
         f"throws, {100 * ladder['truncated_share']:.3f} % cut off. Rules hash "
-        f"`{ladder['rules_hash']}`.\n",
+        f"`{ladder['rules_hash']}`{_print_of_tuned(ladder)}.\n",
         "| | agent | Elo | points |" + "".join(f" v {s} |" for s in sticks) + " games | passes |",
         "|---:|---|---:|---:|" + "---:|" * len(sticks) + "---:|---:|",
     ]
@@ -445,18 +450,31 @@ def _ladder_part(ladder: dict[str, Any]) -> str:
             percent(agent["pass_share"]),
         ]
         lines.append("| " + " | ".join(cells) + " |")
-    widest = max(
-        [(a["points95"][1] - a["points95"][0]) / 2 for a in ladder["agents"]]
-        + [
-            (row["interval95"][1] - row["interval95"][0]) / 2
-            for a in ladder["agents"]
-            for row in a["alone_against"].values()
-        ]
-    )
-    lines.append(f"\nWidest half-width of points and shares: ±{percent(widest, 2)}.")
+    lines.append("\n" + _widest(ladder, sticks))
     if ladder["searching"]:
         lines += _searching(ladder)
     return "\n".join(lines) + "\n"
+
+
+def _print_of_tuned(ladder: dict[str, Any]) -> str:
+    prints = [a["fingerprint"] for a in ladder["agents"] if a["agent"] == "tuned"]
+    return f"; weights of `tuned`: `{prints[0]}`" if prints else ""
+
+
+def _widest(ladder: dict[str, Any], sticks: Sequence[str]) -> str:
+    """Return the sentence that says whether every half-width is as small as it was to be."""
+    widths = {"points": [a["points95"] for a in ladder["agents"]]}
+    for stick in sticks:
+        met = [a["alone_against"].get(stick) for a in ladder["agents"]]
+        widths[f"v {stick}"] = [row["interval95"] for row in met if row is not None]
+    parts = []
+    for name, intervals in widths.items():
+        widest = max((high - low) / 2 for low, high in intervals)
+        text = f"{name} ±{percent(widest, 2)}"
+        parts.append(
+            text if widest < HALF_WIDTH + 5e-5 else f"{text} (more than the ±0.5 aimed at)"
+        )
+    return f"Widest half-widths: {', '.join(parts)}."
 
 
 def _share(row: dict[str, Any] | None) -> str:
@@ -494,6 +512,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     )
     parser.add_argument("--games", type=int, default=4000, help="of each pairing of a tournament")
     parser.add_argument("--points", type=float, default=100 * HALF_WIDTH, help="half-width wanted")
+    parser.add_argument("--tuned-points", type=float, default=100 * HALF_WIDTH, help="v tuned")
     parser.add_argument(
         "--seconds", type=float, default=30.0, help="per match of a searching agent"
     )
@@ -504,8 +523,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--no-play", action="store_true", help="only write the document")
     given = parser.parse_args(arguments)
     ladder = Ladder(
-        given.folder, given.games, given.points / 100, given.seconds, given.agents, given.searching
-    )
+        given.folder, given.games, given.points / 100, given.tuned_points / 100, given.seconds,
+        given.agents, given.searching,
+    )  # fmt: skip
     keys = [(name, players) for name in RULES for players in PLAYERS]
     if not given.no_play:
         for name, players in keys:
@@ -519,7 +539,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         raise KimbleError(f"nothing has been played in {given.folder}")
     command = (
         f"python -m evaluation.ladder --games {given.games} --points {given.points:g} "
-        f"--seconds {given.seconds:g} --write {given.write}"
+        f"--tuned-points {given.tuned_points:g} --seconds {given.seconds:g} --write {given.write}"
     )
     speeds = measure_speed(ladder.fast)
     write_whole(given.write, document(kept, command, speeds))

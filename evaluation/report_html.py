@@ -211,8 +211,9 @@ def _matrix(summary: dict[str, Any]) -> str:
                 f"{percent(x)}</td>"
             )
         rows.append(f"<tr><th class=left>{k + 1}&ensp;{escape(name)}</th>{''.join(cells)}</tr>")
+    kind = "heat many" if len(names) > 12 else "heat"
     return (
-        f"<div class=wide><table class=heat><thead><tr><th class=left></th>{top}</tr></thead>"
+        f"<div class=wide><table class='{kind}'><thead><tr><th class=left></th>{top}</tr></thead>"
         f"<tbody>{''.join(rows)}</tbody></table></div>"
     )
 
@@ -336,7 +337,7 @@ _STYLE = """
 *{box-sizing:border-box}
 body{margin:0;background:var(--page);color:var(--ink);
 font:16px/1.5 system-ui,-apple-system,"Segoe UI",Roboto,"Helvetica Neue",Arial,sans-serif}
-main{max-width:1040px;margin:0 auto;padding:24px 16px 48px}
+main{max-width:1120px;margin:0 auto;padding:24px 16px 48px}
 header{padding:8px 4px 4px}
 .over{margin:0;color:var(--main);font-weight:600;font-size:14px}
 h1{margin:0 0 12px;font-size:clamp(24px,5vw,36px);line-height:1.2;overflow-wrap:anywhere}
@@ -372,6 +373,8 @@ tbody tr:last-child>*{border-bottom:0}
 .heat th,.heat td{border:0;padding:6px 8px}
 .heat thead th{text-align:center}
 .heat td{border-radius:5px;text-align:center;min-width:48px}
+.heat.many th,.heat.many td{padding:5px 4px;font-size:13px}
+.heat.many td{min-width:40px}
 .heat .up{background:rgba(var(--up),calc(var(--s)*.55))}
 .heat .down{background:rgba(var(--down),calc(var(--s)*.55))}
 .heat .self{background:var(--line);opacity:.5}
