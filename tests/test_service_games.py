@@ -23,7 +23,7 @@ from kimble_app.service.settings import SettingsError
 from kimble_app.service.store import MovedError, Store
 from kimble_app.service.table import Chair, Table
 from kimble_env import Game
-from kimble_env.errors import KimbleError
+from kimble_env.errors import AgentError, KimbleError
 from kimble_env.rules import find_rules
 from tests.serving import Player, bearer, new_game, serving
 from tests.test_service import error
@@ -517,6 +517,34 @@ def test_a_failing_disk_repeats_and_loses_nothing(
     assert host.look(game, told["watch"]) == state
     after = host.act(game, tokens[state["chair"]], "throw", schema.ThrowRequest())
     assert after["events"][0]["n"] == state["last"] + 1
+    host.close()
+    store.close()
+
+
+def test_a_bot_that_fails_takes_nothing_back(tmp_path: Path) -> None:
+    store = Store(f"sqlite:///{tmp_path / 'games.sqlite'}")
+    host = Host(store, Access(), Metrics())
+    bots = {"Y": schema.BotRequest(agent="cautious")}
+    told = host.create(schema.CreateRequest(players=2, rules="kimble[starter=R]", bots=bots))
+    game = told["state"]["game"]
+    seat = host.join(game, told["invite"], schema.JoinRequest())
+
+    def gone(*_: Any) -> Any:
+        raise AgentError("that agent is gone")
+
+    host._entries[game].table._find_agent = gone
+    state, before = seat["state"], seat["state"]["last"]
+    for _ in range(200):
+        if state["chair"] != "R":
+            break
+        what = "throw" if state["die"] is None else "move"
+        body: Any = schema.ThrowRequest()
+        if what == "move":
+            body = schema.GameMoveRequest(move=state["legal"][0])
+        acted = host.act(game, seat["token"], what, body)
+        before, state = acted["events"][0]["n"], acted["state"]
+    assert state["chair"] == "Y"  # the bot waits for its agent …
+    assert [event["n"] for event in store.events(game)][before - 1] == before  # … and I have moved
     host.close()
     store.close()
 

@@ -26,6 +26,7 @@ from kimble_app.service.metrics import Metrics
 from kimble_app.service.store import MovedError, Store
 from kimble_app.service.table import OVER, Chair, Table
 from kimble_env.board import SEAT_LETTERS
+from kimble_env.errors import KimbleError
 from kimble_env.rules import find_rules
 
 LOG = logging.getLogger("kimble.service")
@@ -326,7 +327,10 @@ class Host:
         """Let bots that answer at once play right here, so that a person sees their moves."""
         agents = [who.agent or "" for who in table.chairs.values() if who.kind == "bot"]
         if table.bot_waits and all(kind_of(agent) in _QUICK for agent in agents):
-            return table.play_bots(BOT_EVENTS)
+            try:
+                return table.play_bots(BOT_EVENTS)
+            except KimbleError:  # a bot's fault must not undo what a person has done
+                LOG.exception("bots of game %s stopped", table.id)
         return []
 
     # ------------------------------------------------------------------------------ who may do what

@@ -17,6 +17,7 @@ from kimble_app.api.answers import event_dict, result_dict, standing
 from kimble_app.api.errors import ApiError
 from kimble_app.service.dice import Dice, commitment
 from kimble_env.board import SEAT_LETTERS
+from kimble_env.errors import KimbleError
 from kimble_env.game import Game
 from kimble_env.notation import GameRecord
 from kimble_env.opponents import Agent, choose
@@ -161,10 +162,16 @@ class Table:
             game = self._running()
             if game.die is None:
                 self._throw()
-            else:
-                who = self.chairs[self.chair_to_act]
+                continue
+            who = self.chairs[self.chair_to_act]
+            try:
                 agent = self._find_agent(who.agent or "", who.level, game.rules)
-                self._play(choose(agent, game).text)
+                move = choose(agent, game).text
+            except KimbleError:
+                if self._made:
+                    break  # what has happened stands; the next call meets the fault again
+                raise
+            self._play(move)
         return self._take()
 
     # ---------------------------------------------------------------------------- what it leads to
