@@ -44,6 +44,7 @@ def _options(
 
 _EXTRAS = {
     "torch": "train",
+    "cma": "train",
     "stable_baselines3": "train",
     "sb3_contrib": "train",
     "tensorboard": "train",

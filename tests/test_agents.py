@@ -162,7 +162,7 @@ def test_weights_of_their_own_for_a_rule_set_and_number_of_players() -> None:
 @pytest.mark.parametrize("rules", ["kimble", "kombat", "norske"])
 def test_heuristics_beat_random(rules: str, players: int) -> None:
     for name in STRONG:
-        result = play_match([name] + ["random"] * (players - 1), rules, games=2400, seed=3)
+        result = play_match([name] + ["random"] * (players - 1), rules, games=1200, seed=3)
         low, _ = result.wilson(0, confidence=0.999)
         assert low > 1 / players, f"{name} wins {result.share(0):.3f}"
 
@@ -193,30 +193,16 @@ def test_a_heuristic_copied_or_pickled_decides_the_same_however_the_batch_is_spl
             assert other.spec == heuristic
 
 
-def never_illegal(name: str, count: int) -> None:
-    rules = find_rules(name)
-    done = 0
-    for seed in range(1 << 20):
-        states = decisions(rules, 4096, seed)
-        keys, legal = decision_keys(states), np.empty(len(states), np.int64)
-        legal_batch(states, rules.array, legal)
-        for heuristic in NAMES:
-            actions = make_agent(heuristic, rules).act(states, keys)
-            assert (legal >> actions & 1).all(), heuristic
-            done += len(actions)
-        if done >= count:
-            return
-
-
 @pytest.mark.parametrize("name", ["kimble", "kombat", "norske"])
 def test_no_heuristic_moves_illegally(name: str) -> None:
-    never_illegal(name, 50_000)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("name", ["kimble", "kombat", "norske", "kimble[two_colours=yes]"])
-def test_no_heuristic_moves_illegally_in_a_million_decisions_each(name: str) -> None:
-    never_illegal(name, 1_000_000 * len(NAMES))
+    # over a million decisions: tests/test_agents_contract.py
+    rules = find_rules(name)
+    states = decisions(rules, 4096, seed=2)
+    keys, legal = decision_keys(states), np.empty(len(states), np.int64)
+    legal_batch(states, rules.array, legal)
+    for heuristic in NAMES:
+        actions = make_agent(heuristic, rules).act(states, keys)
+        assert (legal >> actions & 1).all(), heuristic
 
 
 def decisions(rules: Rules, count: int, seed: int = 1) -> np.ndarray:
