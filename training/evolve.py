@@ -144,7 +144,7 @@ def feature_spread(rules: Rules, weights: Vector, seed: int) -> Vector:
     The positions come from games that ``weights`` plays against itself. 1 for a feature that never
     differs.
     """
-    states = _deal(rules, seed, _SAMPLE)
+    states = deal(rules, seed, _SAMPLE)
     table, legal = weights[None, :].copy(), np.empty(_SAMPLE, np.int64)
     for part, chunk in enumerate(np.array_split(np.arange(_SAMPLE), 24)):
         few, own = take_states(states, chunk), np.empty(len(chunk), np.int64)
@@ -161,7 +161,7 @@ def feature_spread(rules: Rules, weights: Vector, seed: int) -> Vector:
     return np.where(spread > 1e-9, spread, 1.0)
 
 
-def _deal(rules: Rules, seed: int, count: int) -> npt.NDArray[np.void]:
+def deal(rules: Rules, seed: int, count: int) -> npt.NDArray[np.void]:
     """Start ``count`` games of the dice ``seed``."""
     keys, states = np.empty(count, np.uint64), empty_states(count)
     game_keys(np.uint64(seed), 0, keys)
@@ -200,7 +200,7 @@ class Arena:
         A candidate has one seat and the opponent all others; a game cut off counts 1/n.
         """
         table = np.array([*candidates, *opponents])
-        deal = _deal(self.rules, seed, self.blocks)
+        deal = deal(self.rules, seed, self.blocks)
         turns, n = self.rules.players, len(candidates)
         out = np.empty((n, len(opponents)))
         for k in range(n):
