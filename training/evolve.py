@@ -200,16 +200,16 @@ class Arena:
         A candidate has one seat and the opponent all others; a game cut off counts 1/n.
         """
         table = np.array([*candidates, *opponents])
-        deal = deal(self.rules, seed, self.blocks)
+        states = deal(self.rules, seed, self.blocks)
         turns, n = self.rules.players, len(candidates)
         out = np.empty((n, len(opponents)))
         for k in range(n):
             for j in range(len(opponents)):
-                out[k, j] = self._share(table, k, n + j, deal, turns)
+                out[k, j] = self._share(table, k, n + j, states, turns)
         return out
 
-    def _share(self, table: Vector, own: int, other: int, deal: Any, turns: int) -> float:
-        states = take_states(deal, np.repeat(np.arange(self.blocks), turns))
+    def _share(self, table: Vector, own: int, other: int, start: Any, turns: int) -> float:
+        states = take_states(start, np.repeat(np.arange(self.blocks), turns))
         places = np.array(self.rules.seats)[np.arange(len(states)) % turns]
         seating = np.full((len(states), 4), other, np.int8)
         seating[np.arange(len(states)), places] = own
