@@ -95,7 +95,7 @@ def alone(
         share = min(max(result.share(0), 0.02), 0.98)
         effect = min(max(design_effect(result, 0), 0.5), 1.5)
         block = rules.players
-        games = games_needed(0.98 * half_width, share, design_effect=effect, block=block)
+        games = games_needed(0.94 * half_width, share, design_effect=effect, block=block)
         if games <= result.games:
             break
         result = play_match(lineup, rules, games, SEED, progress=progress)
