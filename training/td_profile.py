@@ -25,6 +25,7 @@ from training import td_kernel as kernel
 from training.td import Run
 from training.td_config import TDConfig
 
+_REPEATS = 4  # passes over the games' positions per measurement
 _WARM = 40  # windows before the clock starts: games have spread over all stages by then
 
 
@@ -41,21 +42,21 @@ def profile(config: TDConfig, windows: int = 20) -> dict[str, Any]:
     for _ in range(_WARM):
         run.step()
     rows = run.games.stats[:, kernel.ROWS].sum()
-    play, learn = [], []
-    for _ in range(windows):
+    times = []
+    costs = _RowCosts(run)
+    for _ in range(windows):  # one after the other, so that neighbours disturb all alike
         start = time.process_time()
         run.games.play(run.window)
         middle = time.process_time()
         run.advance()
-        play.append(middle - start)
-        learn.append(time.process_time() - middle)
+        end = time.process_time()
+        times.append([middle - start, end - middle])
+        costs.measure()
     done = run.games.stats[:, kernel.ROWS].sum() - rows
     rows_per_throw = float(done) / (windows * run.per_window)
-    inputs, network = _row_costs(run)
-    per = {
-        "play": 1e6 * float(np.median(play)) / run.per_window,
-        "torch": 1e6 * float(np.median(learn)) / run.per_window,
-    }
+    play, learn = 1e6 * np.median(times, axis=0) / run.per_window
+    per = {"play": float(play), "torch": float(learn)}
+    inputs, network = costs.medians()
     parts = {
         "rules": max(per["play"] - rows_per_throw * (inputs + network), 0.0),
         "inputs": rows_per_throw * inputs,
@@ -75,22 +76,34 @@ def profile(config: TDConfig, windows: int = 20) -> dict[str, Any]:
     }
 
 
-def _row_costs(run: Run, repeats: int = 20) -> tuple[float, float]:
-    """Return microseconds of CPU that the inputs and the network of one position cost."""
-    states = take_states(run.games.states)
-    net, r = run.games.net, run.rules.array
-    x = np.empty((len(states), feature_count(run.rules.board)), np.float32)
-    out, scratch = np.empty((len(states), 4), np.float32), make_scratch(net)
-    inputs = scratch_inputs()
-    times: list[list[float]] = []
-    for _ in range(repeats + 1):
+class _RowCosts:
+    """What the inputs and the network of one position cost, on the positions of the games."""
+
+    def __init__(self, run: Run) -> None:
+        self.run = run
+        self.x = np.empty((run.config.games, feature_count(run.rules.board)), np.float32)
+        self.out = np.empty((run.config.games, 4), np.float32)
+        self.inputs, self.scratch = scratch_inputs(), make_scratch(run.games.net)
+        self.times: list[list[float]] = []
+        self.measure()
+        self.times.clear()  # that was the compiler
+
+    def measure(self) -> None:
+        """Take the CPU time of both for where the games stand now."""
+        states, r = take_states(self.run.games.states), self.run.rules.array
+        params = self.run.games.net.params
         start = time.process_time()
-        net_features_batch(states, r, *inputs, x)
+        for _ in range(_REPEATS):
+            net_features_batch(states, r, *self.inputs, self.x)
         middle = time.process_time()
-        win_chances_batch(states, r, net.params, scratch, out)
-        times.append([middle - start, time.process_time() - middle])
-    first, both = 1e6 * np.median(times[1:], axis=0) / len(states)
-    return float(first), float(max(both - first, 0.0))
+        for _ in range(_REPEATS):
+            win_chances_batch(states, r, params, self.scratch, self.out)
+        self.times.append([middle - start, time.process_time() - middle])
+
+    def medians(self) -> tuple[float, float]:
+        """Return microseconds of CPU for the inputs and for the network of a position."""
+        first, both = 1e6 * np.median(self.times, axis=0) / _REPEATS / len(self.out)
+        return float(first), float(max(both - first, 0.0))
 
 
 def table(found: dict[str, Any]) -> str:
