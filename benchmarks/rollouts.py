@@ -44,16 +44,19 @@ def losses(spec: str, reference: Any, decisions: int) -> tuple[np.ndarray, float
     return reference.losses[np.arange(decisions), actions], seconds / decisions
 
 
-def rows(rules: str, policy: str, evaluator: str, cost: int) -> Iterator[dict[str, Any]]:
-    """Measure each way of rolling out."""
+def rows(
+    rules: str, policy: str, evaluator: str, cost: int, kinds: str = "all"
+) -> Iterator[dict[str, Any]]:
+    """Measure each way of rolling out: ``plain``, without ``luck``, or ``all``."""
     reference = find_reference(rules, 2)
     most = len(reference.positions)
     own, seconds = losses(policy, reference, most)
     yield _row(policy, own, own, seconds)
     judged, seconds = losses(f"search:depth=1,eval={evaluator}", reference, most)
     yield _row(f"search:depth=1,eval={evaluator}", judged, own, seconds)
-    ways = [(f"n={n},plies=0,luck=no", cost // n) for n in PLAIN]
-    ways += [(f"n={n},plies={plies}", cost // (n * plies // 4)) for n, plies in WITHOUT_LUCK]
+    ways = [] if kinds == "luck" else [(f"n={n},plies=0,luck=no", cost // n) for n in PLAIN]
+    if kinds != "plain":
+        ways += [(f"n={n},plies={k}", cost // (n * k // 4)) for n, k in WITHOUT_LUCK]
     for options, count in ways:
         spec = f"rollouts:{options},policy={policy},eval={evaluator}"
         decisions = max(50, min(most, 2000, count))
@@ -81,11 +84,12 @@ def main() -> None:
     parser.add_argument("--rules", default="kimble", help="kimble or kombat: exact values exist")
     parser.add_argument("--policy", default="cautious")
     parser.add_argument("--eval", default="linear")
+    parser.add_argument("--kinds", choices=("all", "plain", "luck"), default="all")
     parser.add_argument("--cost", type=int, default=COST, help="decisions times rollouts, about")
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     found = []
-    for row in rows(options.rules, options.policy, options.eval, options.cost):
+    for row in rows(options.rules, options.policy, options.eval, options.cost, options.kinds):
         found.append(row)
         print(
             f"{row['agent']:<70} {row['decisions']:>6} decisions  loss {row['loss_mwp']:6.2f} ± "

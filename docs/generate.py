@@ -6,6 +6,7 @@ A generated part stands between ``<!-- generated:NAME -->`` and ``<!-- end -->``
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 from collections.abc import Callable, Iterable
@@ -117,12 +118,28 @@ def heuristics() -> str:
     return table(rows)
 
 
+def levels() -> str:
+    """Loss per decision of some levels of every calibrated agent, and the reference."""
+    shown = (1, 3, 5, 7, 9, 10)
+    rows: list[list[object]] = [
+        ["agent", "game", *(f"level {n}" for n in shown), "reference", "decisions"]
+    ]
+    for spec, games in json.loads((ROOT / "agents" / "levels.json").read_text())["agents"].items():
+        for game, entry in sorted(games.items()):
+            losses = entry["losses_mwp"]
+            cells = [f"{losses[n - 1]:.1f}" for n in shown]
+            cells[-1] += f" ± {1.96 * entry['own_error_mwp']:.1f}"
+            rows.append([f"`{spec}`", game, *cells, entry["reference"], f"{entry['decisions']:,}"])
+    return table(rows)
+
+
 PARTS: dict[str, Callable[[], str]] = {
     "boards": boards,
     "options": options,
     "fields": fields,
     "features": features,
     "heuristics": heuristics,
+    "levels": levels,
 }
 
 
