@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 from collections.abc import Sequence
 from importlib import metadata
 from pathlib import Path
@@ -140,17 +141,24 @@ COLOURS = dict(
 )
 
 
-def plot_first_throw(data: Data, path: Path) -> None:
-    """Plot the win chance of the first to throw by pieces and rule set."""
+def start_values(page: str) -> dict[str, list[tuple[int, float]]]:
+    """Return the start values of the page's table: by rule set, pairs (pieces, value)."""
+    out: dict[str, list[tuple[int, float]]] = {}
+    rules = ""
+    for line in page.splitlines():
+        found = re.match(r"\| *(?:`([^`]*)`)? *\| *(\d) *\| *[\d,]+ *\| *(0\.\d+) *\|", line)
+        if found:
+            rules = found[1] or rules
+            out.setdefault(rules, []).append((int(found[2]), float(found[3])))
+    return out
+
+
+def plot_first_throw(page: str, path: Path) -> None:
+    """Plot the win chance of the first to throw by pieces and rule set, from the page's table."""
     figure, axes = _figure(6.4, 4.0)
-    for rules in RULE_SETS:
-        points = sorted(
-            (found["pieces"], 100 * found["start_value"])
-            for key, found in data.get("solved", {}).items()
-            if key.rpartition(" ")[0] == rules
-        )
-        if points:
-            axes.plot(*zip(*points, strict=True), "o-", color=COLOURS[rules], label=rules)
+    for rules, points in start_values(page).items():
+        pieces, values = zip(*points, strict=True)
+        axes.plot(pieces, 100 * np.array(values), "o-", color=COLOURS[rules], label=rules)
     axes.axhline(50, color="0.7", lw=1)
     axes.set_xticks([1, 2, 3, 4])
     axes.set_xlabel("pieces per player")
@@ -179,7 +187,7 @@ def plot_ladder(data: Data, pieces: int, path: Path) -> None:
     axes.set_yticks(range(len(order)), order)
     axes.set_xlabel("win share against perfect play, %")
     axes.set_title(f"The skill ladder, {pieces} pieces, exact")
-    axes.legend(frameon=False, fontsize=8, loc="lower left")
+    axes.legend(frameon=False, fontsize=8, loc="upper left")
     axes.grid(axis="y", color="0.92")
     axes.set_axisbelow(True)
     _save(figure, path)
@@ -224,7 +232,8 @@ def plot_mistakes(data: Data, agent: str, pieces: int, path: Path) -> None:
 def plots(folder: Path, data: Data) -> None:
     """Make every plot that the figures allow."""
     images = folder / "images"
-    plot_first_throw(data, images / "solution-first-throw.png")
+    page = (folder / "solution.md").read_text(encoding="utf-8")
+    plot_first_throw(page, images / "solution-first-throw.png")
     for pieces in (2, 3):
         if any(found["pieces"] == pieces for found in data.get("ladder", {}).values()):
             plot_ladder(data, pieces, images / f"solution-ladder-{pieces}.png")
@@ -246,15 +255,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--quick", action="store_true", help="without best answers")
     parser.add_argument("--again", action="store_true", help="what is there is computed again")
     parser.add_argument("--plots", action="store_true", help="make the plots")
-    parser.add_argument("--solved", nargs="*", type=Path, default=[], metavar="FILE",
-                        help="take figures from what kimble solve --json printed (four pieces)")
+    parser.add_argument("--merge", nargs="*", type=Path, default=[], metavar="FILE",
+                        help="take in figures of solution.json files made elsewhere")
     parser.add_argument("--folder", type=Path, default=DOCS)
     options = parser.parse_args(arguments)
     data = read(options.folder)
-    for path in options.solved:
-        found = json.loads(path.read_text(encoding="utf-8"))
-        found.pop("table", None)
-        keep(options.folder, data, "solved", f"{found['rules']} {found['pieces']}", found)
+    for path in options.merge:
+        for part, entries in json.loads(path.read_text(encoding="utf-8")).items():
+            for key, value in entries.items() if part != "versions" else ():
+                keep(options.folder, data, part, key, value)
     for pieces in options.pieces:
         for rules in options.rules:
             print(f"{rules}, {pieces} pieces", flush=True)
@@ -269,7 +278,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
                     print(f"  {agent}: {error}", flush=True)
     if options.losses:
         add_losses(options.folder, data, options.again)
-    if options.plots or options.pieces or options.losses or options.solved:
+    if options.plots or options.pieces or options.losses or options.merge:
         plots(options.folder, data)
         write_tables(options.folder / "solution.md", data)
 

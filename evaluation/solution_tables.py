@@ -25,32 +25,6 @@ def _rules(found: Data) -> str:
     return f"`{text}`"
 
 
-def solved(data: Data) -> str:
-    """Return the table of start values."""
-    rows = []
-    for found in sorted(data.get("solved", {}).values(), key=lambda f: (f["rules"][:6], _rules(f),
-                                                                        f["pieces"])):  # fmt: skip
-        low, high, gap = found["start_lower"], found["start_upper"], found["bracket"]
-        if low is None:
-            sides = "not run"
-        elif gap < 1e-6:
-            sides = f"closes to {gap:.1e}"
-        else:
-            sides = f"{low:.7f} .. {high:.7f}"
-        throws = found["expected_throws"]
-        passing = found["strict_pass_share"]
-        rows.append((
-            _rules(found), str(found["pieces"]), f"{found['positions']:,}",
-            f"{found['start_value']:.7f}", sides, f"{found['sweeps']:.0f}",
-            "-" if throws is None else f"{throws:.2f}",
-            "-" if not passing else f"{100 * passing:.1f} %",
-            f"{found['cpu_seconds']:.0f} s", f"{found['peak_bytes'] / 1e9:.1f} GB",
-        ))  # fmt: skip
-    head = ("rules", "pieces", "positions", "first to throw wins", "lower .. upper", "sweeps",
-            "throws of perfect play", "passing strictly best", "CPU", "peak memory")  # fmt: skip
-    return _table(head, rows)
-
-
 def ladder(data: Data, pieces: int) -> str:
     """Return the table of exact results of all agents with so many pieces."""
     found = [f for f in data.get("ladder", {}).values() if f["pieces"] == pieces]
@@ -69,32 +43,48 @@ def ladder(data: Data, pieces: int) -> str:
     return _table(head, rows)
 
 
-def luck(data: Data) -> str:
-    """Return the table of luck in games of perfect players."""
-    rows = []
-    for key, f in sorted(data.get("perfect", {}).items()):
+def _games(data: Data) -> list[tuple[str, str, str, Data]]:
+    """Return rules, pieces, players and account of every kind of game that was looked at."""
+    out = []
+    for key, f in data.get("perfect", {}).items():
         rules, _, pieces = key.rpartition(" ")
-        rows.append((
-            f"`{rules}`", pieces, f"{f['throws']:.1f}", f"{f['decisions']:.1f}",
-            f"{100 * f['luck_per_throw_sd']:.2f}", f"{100 * f['throw_luck_sd']:.1f}",
-            f"{100 * f['battle_luck_sd']:.1f}",
-        ))  # fmt: skip
-    head = ("rules", "pieces", "throws", "decisions", "luck of a throw, SD %",
-            "of all throws of a game, SD %", "of its battles, SD %")  # fmt: skip
+        out.append((f"`{rules}`", pieces, "perfect", f))
+    for f in data.get("ladder", {}).values():
+        out.append((_rules(f), str(f["pieces"]), f["agent"], f["itself"]))
+    return sorted(out, key=lambda row: (*row[:2], row[2] == "random", row[2]))
+
+
+def luck(data: Data) -> str:
+    """Return the table of luck in games of equal players."""
+    rows = [
+        (
+            rules, pieces, who, f"{f['throws']:.1f}", f"{100 * f['luck_per_throw_sd']:.2f}",
+            f"{100 * f['throw_luck_sd']:.1f}", f"{100 * f['battle_luck_sd']:.1f}",
+            f"{1000 * f['loss']:.0f}",
+        )
+        for rules, pieces, who, f in _games(data)
+    ]  # fmt: skip
+    head = (
+        "rules", "pieces", "both play", "throws", "luck of a throw, SD %",
+        "of all throws of a game, SD %", "of its battles, SD %", "lost in all, mWP",
+    )  # fmt: skip
     return _table(head, rows)
 
 
 def kinds(data: Data) -> str:
-    """Return the table of how often each kind of move is right in perfect play."""
+    """Return the table of how often each kind of move is right, in games of good players."""
     rows = []
-    for key, f in sorted(data.get("perfect", {}).items()):
-        rules, _, pieces = key.rpartition(" ")
+    for rules, pieces, who, f in _games(data):
+        if who not in ("perfect", "tuned", "cautious"):
+            continue
         for kind, k in f["kinds"].items():
             rows.append((
-                f"`{rules}`", pieces, kind.replace("_", " "), f"{k['offered']:.2f}",
+                rules, pieces, who, kind.replace("_", " "), f"{k['offered']:.2f}",
                 f"{100 * k['best_share']:.1f} %", f"{k['cost_where_wrong']:.1f}",
+                f"{k['played']:.2f}",
             ))  # fmt: skip
-    head = ("rules", "pieces", "kind of move", "choices a game", "it is best", "else it costs, mWP")
+    head = ("rules", "pieces", "both play", "kind of move", "on offer, a game", "it is best",
+            "else it costs, mWP", "played, a game")  # fmt: skip
     return _table(head, rows)
 
 
@@ -118,7 +108,8 @@ def costly(data: Data, agent: str, pieces: int) -> str:
     rows = []
     for f in data.get("ladder", {}).values():
         if f["agent"] == agent and f["pieces"] == pieces:
-            for p in f["itself"]["positions"][:3]:
+            shown = [p for p in f["itself"]["positions"] if " R " in p["position"]]
+            for p in shown[:3]:  # the other seat has the same ones, turned
                 moves = sorted(p["win"].items(), key=lambda item: -item[1])
                 text = ", ".join(f"{move} {win:.3f}" for move, win in moves)
                 rows.append((f"`{p['position']}`", text, f"{p['loss_each']:.1f}"))
@@ -139,7 +130,6 @@ def losses(data: Data) -> str:
 
 
 TABLES: dict[str, Callable[[Data], str]] = {
-    "solved": solved,
     "ladder 2": lambda data: ladder(data, 2),
     "ladder 3": lambda data: ladder(data, 3),
     "luck": luck,
