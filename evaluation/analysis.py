@@ -20,6 +20,7 @@ still varies.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from itertools import pairwise
@@ -116,10 +117,23 @@ _EVEN = "evaluation.analysis:even_chances"
 _ROLLOUTS = f"rollouts:n=300,policy=cautious,plies=0,luck=no,eval={_EVEN}"
 
 
+def _nets(rules: Rules) -> list[str]:
+    """Return the shipped networks for these rules and players, the least loss measured first."""
+    from agents.value_net import MODELS
+
+    found = []
+    for path in MODELS.glob("*.json"):
+        card = json.loads(path.read_text(encoding="utf-8"))
+        if card.get("rules_hash") == rules.hash and card.get("players") == rules.players:
+            measured = (card.get("measured") or {}).get("loss") or {}
+            found.append((float(measured.get("mean_mwp", np.inf)), path.stem))
+    return [name for _, name in sorted(found)]
+
+
 def _candidates(rules: Rules) -> list[tuple[str, str, int]]:
     """Return (kind, spec, throws ahead) in the order of trust."""
     found = [("exact", "exact", 0)] if len(rules.seats) == 2 else []
-    found.append(("net", f"net:{rules.name}-{rules.players}p", 1))
+    found += [("net", f"net:{name}", 1) for name in _nets(rules)]
     found.append(("linear", "linear", 1))
     found.append(("rollouts", _ROLLOUTS, 0))
     return found
