@@ -38,6 +38,7 @@ from agents.evaluators import (
     settled_values,
     throw_values,
 )
+from agents.exact.table import table_is_ready
 from evaluation.luck import lot_luck
 from evaluation.tabletop import player_seats
 from kimble_env.afterstates import expand_throws
@@ -132,7 +133,7 @@ def _nets(rules: Rules) -> list[str]:
 
 def _candidates(rules: Rules) -> list[tuple[str, str, int]]:
     """Return (kind, spec, throws ahead) in the order of trust."""
-    found = [("exact", "exact", 0)] if len(rules.seats) == 2 else []
+    found = [("exact", "exact", 0)] if table_is_ready(rules) else []
     found += [("net", f"net:{name}", 1) for name in _nets(rules)]
     found.append(("linear", "linear", 1))
     found.append(("rollouts", _ROLLOUTS, 0))

@@ -16,10 +16,11 @@ def best_judge(rules: Rules) -> str:
     Exact where a table lies ready, else a shipped net, else a search two throws deep; where none
     of them fits, the best quick agent.
     """
+    from agents.exact.table import table_is_ready
     from kimble_app.api.specs import LOCAL, default_agent, model_for
 
     name = model_for(rules)
-    wanted = ["exact"] if len(rules.seats) == 2 else []
+    wanted = ["exact"] if table_is_ready(rules) else []
     wanted += [f"net:{name}"] if name is not None else []
     for spec in (*wanted, "search:depth=2"):
         try:

@@ -272,3 +272,20 @@ def test_the_command_writes_the_page(tmp_path: Path) -> None:
     assert json.loads(done.stdout)["reference"]["kind"] == "linear"
     (tmp_path / "game.html").unlink()
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_nobody_waits_for_a_table_to_be_solved(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The best reference is what lies ready: solving takes minutes, and is asked for by name."""
+    from agents.exact import table
+    from kimble_app.ranking import best_judge
+
+    def solve(*arguments: Any, **words: Any) -> Any:
+        raise AssertionError("a table is being solved")
+
+    monkeypatch.setattr(table, "Solver", solve)
+    monkeypatch.setattr(table, "table_path", lambda game: Path("nowhere"))
+    rules = find_rules("kimble[pieces=3]", players=2)
+    assert find_reference(rules).kind in ("net", "linear")
+    assert best_judge(rules) != "exact"
+    assert table.table_is_ready(find_rules("kimble[pieces=2]", players=2))
+    assert not table.table_is_ready(find_rules("kimble[pieces=2]", players=3))

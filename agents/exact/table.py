@@ -24,6 +24,7 @@ from agents.exact.encoding import Encoding, encoding_of
 from agents.exact.errors import TableError
 from agents.exact.solver import ENCODING, Solver, Statistics, two_seats
 from kimble_env._jit import cache_folder
+from kimble_env.errors import KimbleError
 from kimble_env.kernel import STATE
 from kimble_env.rules import Rules
 
@@ -305,6 +306,20 @@ def find_table(
         )
     tell = say if say is not None else lambda line: print(line, file=sys.stderr, flush=True)
     return _kept_or_made(game, kept, tell)
+
+
+def table_is_ready(rules: Rules) -> bool:
+    """Tell whether the table of a game lies ready, or is made in a moment (one piece).
+
+    :func:`find_table` may solve for minutes; who only wants the best that there is asks here first.
+    """
+    if len(rules.seats) != 2 or rules.two_colours:
+        return False
+    try:
+        game = two_seats(rules, adjacent=(rules.seats[1] - rules.seats[0]) % 4 != 2)
+    except KimbleError:
+        return False
+    return game.pieces == 1 or (SHIPPED / _file_name(game)).exists() or table_path(game).exists()
 
 
 def _kept_or_made(game: Rules, path: Path, tell: Callable[[str], None]) -> Table:
