@@ -20,7 +20,10 @@ from kimble_env.errors import AgentError
 from kimble_env.opponents import make_agent
 
 FORCED = "kimble[pass_allowed=no]"
-RULE_SETS = (FORCED, "kimble", "kombat", "norske")
+RULE_SETS = (
+    "kombat",  # battles, passes, stalling: all that can go wrong
+    *(pytest.param(text, marks=pytest.mark.long) for text in (FORCED, "kimble", "norske")),
+)
 
 
 class Bench:
