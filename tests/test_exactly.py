@@ -84,11 +84,17 @@ def test_what_an_agent_loses_is_what_its_decisions_cost(bench: Bench) -> None:
     assert study.stalled == 0.0
 
 
-def test_luck_explains_the_result(bench: Bench) -> None:
+@pytest.mark.parametrize(
+    ("text", "pieces"),
+    [
+        ("kombat[pass_allowed=no]", 1),
+        pytest.param(FORCED, 2, marks=pytest.mark.long),
+        pytest.param("norske", 2, marks=pytest.mark.long),
+    ],
+)
+def test_luck_explains_the_result(text: str, pieces: int) -> None:
     """The result is start value + luck - losses: with perfect play its variance is that of luck."""
-    evaluator = bench.evaluator
-    if bench.rules.pass_allowed:
-        pytest.skip("perfect play can be endless where passing is allowed: no luck to add up")
+    evaluator = Bench(text, pieces).evaluator
     perfect = evaluator.perfect()
     study = evaluator.study(perfect, perfect)
     value = float(evaluator.solver.block(0, 0)[0][0, 0])
