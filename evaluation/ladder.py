@@ -210,7 +210,8 @@ class Ladder:
 
     Args:
         folder: where records and figures are kept.
-        games: of each pairing of the tournaments.
+        games: of each pairing of the tournaments; half as many again with four players, whose games
+            vary more.
         half_width: of the matches alone against ``random``, as a share.
         tuned_half_width: of those against ``tuned``, which cost several times as much.
         seconds: CPU seconds that one match of a searching agent may take.
@@ -221,7 +222,7 @@ class Ladder:
     def __init__(
         self,
         folder: Path,
-        games: int = 4000,
+        games: int = 2200,
         half_width: float = HALF_WIDTH,
         tuned_half_width: float = HALF_WIDTH,
         seconds: float = 30.0,
@@ -250,7 +251,8 @@ class Ladder:
         if (self.folder / f"{key}.jsonl").exists():
             adopt_record(self.folder / f"{key}.jsonl", settings)  # agents may have changed
         with progress_bar() as bar:
-            play_tournament(settings, self.folder / f"{key}.jsonl", self.games, progress=bar)
+            games = self.games * 3 // 2 if players == 4 else self.games
+            play_tournament(settings, self.folder / f"{key}.jsonl", games, progress=bar)
         for other in self.yardsticks:
             for spec in self.fast:
                 if spec != other:
@@ -510,7 +512,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument(
         "--only", nargs="*", help="for example kimble-2p norske-4p; all if left out"
     )
-    parser.add_argument("--games", type=int, default=4000, help="of each pairing of a tournament")
+    parser.add_argument("--games", type=int, default=2200, help="of each pairing of a tournament")
     parser.add_argument("--points", type=float, default=100 * HALF_WIDTH, help="half-width wanted")
     parser.add_argument("--tuned-points", type=float, default=100 * HALF_WIDTH, help="v tuned")
     parser.add_argument(
