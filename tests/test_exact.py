@@ -188,7 +188,7 @@ def test_one_piece_agrees_with_policy_iteration() -> None:
         ("kimble[board=ludo52,stretch_block=yes,pass_allowed=no]", 1, False),
         ("kombat[board=cross40,pass_allowed=no]", 1, False),
         ("norske", 2, False),
-        ("norske[own_collision=mover]", 2, True),
+        pytest.param("norske[own_collision=mover]", 2, True, marks=pytest.mark.long),
         ("norske[own_collision=stander,empty_throws=2,board=ludo52]", 1, False),
     ],
 )
@@ -202,6 +202,7 @@ def test_values_agree_with_the_engine_one_throw_later(
     assert wrong.max() < 2e-7  # values are answered as float32
 
 
+@pytest.mark.long
 def test_norske_values_agree_inside_a_turn_of_three_throws() -> None:
     table = table_of(solved("norske", 2))
     states = random_positions(table.rules, 300_000, seed=6)
