@@ -1,4 +1,7 @@
-"""Move tables of one seat in Norske, learnt from the kernel; ``positions.py`` says what differs."""
+"""Norske: move tables of one seat, learnt from the kernel, and the sweep for perfect play.
+
+``positions.py`` says what differs from Kimble. Its passes could solve Norske too, ten times slower.
+"""
 
 from __future__ import annotations
 
@@ -115,3 +118,99 @@ def probe_unit_losses(s, r, seat, other, ring, code_ring, ranks, hits, configs, 
                 _, rank = rank_of(s["pieces"][other], code_ring, ranks)
                 fields[i, k] = q
                 minus[i, k] = rank
+
+
+@fast
+def unit_on(fields, field):
+    """Return the index of the unit that stands on ``field``."""
+    for n in range(len(fields)):
+        if fields[n] == field:
+            return n
+    return -1
+
+
+@fast
+def close_turn(total, best6, stay, tries, moves6):
+    """Return the value of a new throwing turn.
+
+    Args:
+        total: sum over faces 1..5 (``stay`` each where there is no move).
+        best6: value after a 6 (of no use where ``moves6`` is 0: the same seat throws again).
+        stay: value of giving the die away.
+    """
+    if tries > 1:
+        value, miss = 0.0, 1.0
+        for _ in range(tries):
+            value += miss * best6 / 6.0
+            miss *= 5.0 / 6.0
+        return value + miss * stay
+    if moves6 == 0:
+        return total / 5.0
+    return (total + best6) / 6.0
+
+
+@fast
+def sweep_units(
+    arena, p_rows, q_rows, p_base, q_base, width, ni, nj,
+    a_moves, a_counts, a_hits, a_tries, a_fields, a_minus, a_clash, a_guard,
+    b_moves, b_counts, b_hits, b_tries, b_fields, b_minus, b_masks, b_guard, first, last,
+):
+    """One sweep over rows ``last - 1`` down to ``first``; returns the largest change of a value.
+
+    Tables and rows as in ``kernels.py``; a_moves [ni, 2, 6, pieces] by the guard of b, and so on.
+    """
+    change = 0.0
+    for i in range(last - 1, first - 1, -1):
+        taken = 0
+        for n in range(a_fields.shape[1]):
+            if a_fields[i, n] >= 0:
+                taken |= 1 << a_fields[i, n]
+        row_p, row_q = p_rows[i], q_rows[i]
+        for j in range(nj - 1, -1, -1):
+            if b_masks[j] & a_clash[i] != 0:
+                continue
+            g = b_guard[j]
+            stay = 1.0 - arena[row_q + j]
+            total, best = 0.0, stay
+            for die in range(6):
+                count = a_counts[i, g, die]
+                best = stay if count == 0 else -1.0
+                for n in range(count):
+                    m = a_moves[i, g, die, n]
+                    q = a_hits[i, g, die, n]
+                    column = j
+                    if q >= 0 and (b_masks[j] >> q) & 1 != 0:
+                        column = b_minus[j, unit_on(b_fields[j], q)]
+                    if die == 5:
+                        x = arena[p_rows[m] + column]
+                    else:
+                        x = 1.0 - arena[q_rows[m] + column]
+                    best = max(best, x)
+                if die < 5:
+                    total += best
+            new = close_turn(total, best, stay, a_tries[i], a_counts[i, g, 5])
+            change = max(change, abs(new - arena[row_p + j]))
+            arena[row_p + j] = new
+            g = a_guard[i]
+            stay = 1.0 - arena[row_p + j]
+            total = 0.0
+            for die in range(6):
+                count = b_counts[j, g, die]
+                best = stay if count == 0 else -1.0
+                for n in range(count):
+                    m = b_moves[j, g, die, n]
+                    q = b_hits[j, g, die, n]
+                    if q >= 0 and (taken >> q) & 1 != 0:
+                        k = a_minus[i, unit_on(a_fields[i], q)]
+                        x = arena[q_rows[k] + m] if die == 5 else 1.0 - arena[p_rows[k] + m]
+                    elif die == 5:
+                        x = arena[q_base[m] + i * width[m]]
+                    else:
+                        x = 1.0 - arena[p_base[m] + i * width[m]]
+                    best = max(best, x)
+                if die < 5:
+                    total += best
+            new = close_turn(total, best, stay, b_tries[j], b_counts[j, g, 5])
+            change = max(change, abs(new - arena[row_q + j]))
+            arena[row_q + j] = new
+    return change

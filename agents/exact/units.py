@@ -10,7 +10,6 @@ import numpy.typing as npt
 
 from agents.exact import norske, positions
 from agents.exact.encoding import HomeEncoding
-from agents.exact.kernels import BEST, SHARES
 from agents.exact.layers import Layer, _bits, _numbers, _seen, counts_of
 from agents.exact.transitions import UNUSED
 from kimble_env.errors import RulesError
@@ -135,15 +134,22 @@ class UnitLayer(Layer):
 
     def sweeper(self) -> tuple[Any, tuple[Any, ...]]:
         """Return the compiled sweep for perfect play, and its arguments but toll and rows."""
-        return sweep_best, (self.where(), *self.seats())
+        where, (a, b) = self.where(), self.seats()
+        sides = [
+            (
+                seat.moves.astype(np.int32), seat.counts, seat.hits, seat.tries, seat.fields,
+                seat.minus, mask, seat.guard,
+            )
+            for seat, mask in ((a, a.seen), (b, b.masks))
+        ]  # fmt: skip
+        return sweep_best, (tuple(where), self.ni, self.nj, *sides)
 
 
-def sweep_best(where: Any, a: Any, b: Any, toll: float, first: int, last: int) -> float:
+def sweep_best(
+    where: Any, ni: int, nj: int, a: Any, b: Any, toll: float, first: int, last: int
+) -> float:
     """Sweep for perfect play; Norske has no passes to toll."""
-    none = (np.zeros((0, 6, 0), np.uint8), np.zeros((0, 0, 6), np.uint8))
-    change: float = positions.sweep_positions(
-        where, a, b, BEST, BEST, *none, SHARES, first, last
-    )
+    change: float = norske.sweep_units(*where, ni, nj, *a, *b, first, last)
     return change
 
 
