@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from evaluation.compiling import njit
+from agents.compiling import compiler
 from kimble_env.features import (
     FEATURE_COUNT,
     GENERAL,
@@ -33,17 +33,19 @@ from kimble_env.kernel import (
 )
 from kimble_env.rules import R_PASS
 
+_compiled = compiler("counting", __file__)
+
 CHOICES, PASSES = 0, 1
 """Columns of the counts: decisions with two legal actions or more, and those answered by pass."""
 
 
-@njit
+@_compiled
 def _legal_now(s, r):
     """Return the legal actions for the die thrown, as bits (out of line: seldom needed)."""
     return legal_actions(s, r, int(s["die"]))
 
 
-@njit
+@_compiled
 def advance_counted(s, r, weights, asked, last, counts):
     """Play on until a seat with a bit in ``asked`` has a choice; return its legal actions as bits.
 
@@ -86,7 +88,7 @@ def advance_counted(s, r, weights, asked, last, counts):
     return 0
 
 
-@njit
+@_compiled
 def advance_counted_batch(states, r, agents_weights, seating, last, actions, counts):
     """Play every game on until a seat without weights has a choice.
 

@@ -396,7 +396,7 @@ _INTRODUCTION = """\
 # The ladder
 
 How the agents of this project compare, for each rule set with 2, 3 and 4 players. This page is made
-by a command; nothing in it is typed by hand:
+by a command; no figure in it is typed by hand:
 
 ```
 {command}

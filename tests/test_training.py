@@ -23,10 +23,11 @@ from kimble_env.rules import Rules
 from kimble_env.testing import random_positions
 from kimble_env.vector import KimbleVectorEnv, sample_actions
 from training import ppo
-from training.config import PPOConfig, read_settings, settings_help
+from training.config import PPOConfig
 from training.ppo import lineups, train
 from training.report import curve_svg, read_curve, result_rows, table_html, write_page
 from training.sb3_adapter import KimbleVecEnv
+from training.settings import read_settings, settings_help
 
 SMALL = {
     "envs": 16,
@@ -42,7 +43,7 @@ SMALL = {
 
 
 def test_every_setting_has_a_sentence() -> None:
-    for name, default, text in settings_help():
+    for name, default, text in settings_help(PPOConfig):
         assert len(text) > 10, name
         assert isinstance(default, int | float | str)
 
@@ -70,7 +71,7 @@ def test_all_faults_of_settings_are_named_at_once() -> None:
 
 def test_an_unknown_setting_is_named() -> None:
     with pytest.raises(KimbleError, match="unknown settings: cup_cost; known: rules"):
-        read_settings({"cup_cost": 0.1})
+        read_settings(PPOConfig, {"cup_cost": 0.1})
 
 
 def test_cups_cost_and_progress_pays_while_learning(tmp_path: Path) -> None:

@@ -2,69 +2,94 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
+from typing import ClassVar
 
 from kimble_env.errors import KimbleError
 from kimble_env.rules import Rules, find_rules
-
-
-def _setting(default: Any, text: str) -> Any:
-    return field(default=default, metadata={"help": text})
+from training.settings import Settings, setting
 
 
 @dataclass(frozen=True)
-class PPOConfig:
+class PPOConfig(Settings):
     """Settings of masked PPO. ``python -m training.ppo --help`` and ``kimble train ppo --help``
     print the sentences."""
 
-    rules: str = _setting("kimble", "rules to train on, a name or name[option=value,...]")
-    players: int = _setting(4, "number of players, 2 to 4")
-    decisions: int = _setting(1_500_000, "decisions of the learner to train on, in all")
-    seed: int = _setting(1, "seed of dice, opponents, weights and minibatches")
-    envs: int = _setting(512, "games played at once")
-    steps: int = _setting(32, "decisions per game between two updates")
-    batch: int = _setting(1024, "decisions per minibatch")
-    epochs: int = _setting(6, "passes over the decisions of an update")
-    learning_rate: float = _setting(5e-4, "Adam's step at the start; it falls linearly to a tenth")
-    gamma: float = _setting(1.0, "discount per decision; 1 keeps the value a win chance")
-    drink_cost: float = _setting(
+    rules: str = setting("kimble", "rules to train on, a name or name[option=value,...]")
+    players: int = setting(4, "number of players, 2 to 4")
+    decisions: int = setting(1_500_000, "decisions of the learner to train on, in all")
+    seed: int = setting(1, "seed of dice, opponents, weights and minibatches")
+    envs: int = setting(512, "games played at once")
+    steps: int = setting(32, "decisions per game between two updates")
+    batch: int = setting(1024, "decisions per minibatch")
+    epochs: int = setting(6, "passes over the decisions of an update")
+    learning_rate: float = setting(5e-4, "Adam's step at the start; it falls linearly to a tenth")
+    gamma: float = setting(1.0, "discount per decision; 1 keeps the value a win chance")
+    drink_cost: float = setting(
         0.0, "what a cup of norske costs (a piece lost or come home), in units of the win's reward"
     )
-    shaping: float = _setting(
+    shaping: float = setting(
         0.0, "scale of the potential-based shaping reward (progress); changes no best policy"
     )
-    gae_lambda: float = _setting(0.95, "lambda of generalised advantage estimation")
-    clip: float = _setting(0.2, "how far an update may move a probability ratio")
-    entropy: float = _setting(0.01, "weight of the entropy bonus")
-    width: int = _setting(128, "units of each hidden layer, policy and value apart")
-    depth: int = _setting(2, "number of hidden layers")
-    move_width: int = _setting(
+    gae_lambda: float = setting(0.95, "lambda of generalised advantage estimation")
+    clip: float = setting(0.2, "how far an update may move a probability ratio")
+    entropy: float = setting(0.01, "weight of the entropy bonus")
+    width: int = setting(128, "units of each hidden layer, policy and value apart")
+    depth: int = setting(2, "number of hidden layers")
+    move_width: int = setting(
         32, "hidden units of the network that sees what each move does (0: the board alone)"
     )
-    pass_bias: float = _setting(
+    pass_bias: float = setting(
         -3.0,
         "logit of pass at the start; far below 0 starts near the player random, who seldom passes",
     )
-    heuristics: str = _setting(
+    heuristics: str = setting(
         "random,cautious,capture,mixed", "opponents besides past selves: comma-separated specs"
     )
-    past_share: float = _setting(0.5, "share of games against past selves, once there are any")
-    past_selves: int = _setting(3, "past selves in the pool at one time: the newest and older ones")
-    snapshot_every: int = _setting(200_000, "decisions between two snapshots of the policy")
-    evaluate_every: int = _setting(
+    past_share: float = setting(0.5, "share of games against past selves, once there are any")
+    past_selves: int = setting(3, "past selves in the pool at one time: the newest and older ones")
+    snapshot_every: int = setting(200_000, "decisions between two snapshots of the policy")
+    evaluate_every: int = setting(
         200_000, "decisions between two evaluations, one curve point each"
     )
-    evaluate_games: int = _setting(2_000, "games per evaluation and baseline")
-    baselines: str = _setting("random,mixed", "whom the evaluations are against, comma-separated")
-    max_turns: int = _setting(2_000, "turns after which a stalled game is cut off")
-    threads: int = _setting(2, "threads that step the games")
-    minutes: float = _setting(0.0, "stop learning after so many minutes (0: never)")
+    evaluate_games: int = setting(2_000, "games per evaluation and baseline")
+    baselines: str = setting("random,mixed", "whom the evaluations are against, comma-separated")
+    max_turns: int = setting(2_000, "turns after which a stalled game is cut off")
+    threads: int = setting(2, "threads that step the games")
+    minutes: float = setting(0.0, "stop learning after so many minutes (0: never)")
+
+    RANGES: ClassVar[Mapping[str, tuple[float, float]]] = {
+        "players": (2, 4),
+        "decisions": (1, 10**12),
+        "seed": (0, 2**31 - 1),
+        "envs": (1, 1 << 20),
+        "steps": (1, 1 << 16),
+        "batch": (1, 1 << 24),
+        "epochs": (1, 1000),
+        "learning_rate": (1e-9, 1.0),
+        "gamma": (0.0, 1.0),
+        "drink_cost": (-10.0, 10.0),
+        "shaping": (0.0, 100.0),
+        "gae_lambda": (0.0, 1.0),
+        "clip": (1e-6, 10.0),
+        "entropy": (0.0, 10.0),
+        "pass_bias": (-100.0, 100.0),
+        "width": (1, 4096),
+        "depth": (1, 16),
+        "move_width": (0, 4096),
+        "past_share": (0.0, 1.0),
+        "past_selves": (1, 64),
+        "snapshot_every": (1, 10**12),
+        "evaluate_every": (1, 10**12),
+        "evaluate_games": (1, 10**9),
+        "max_turns": (1, 2**31 - 1),
+        "threads": (1, 256),
+        "minutes": (0.0, 1e6),
+    }
 
     def __post_init__(self) -> None:
-        faults = [text for text in map(self._fault, _RANGES) if text]
+        faults = self.range_faults()
         for name in ("heuristics", "baselines"):
             if not getattr(self, name).strip(", "):
                 faults.append(f"{name} must name at least one agent")
@@ -75,14 +100,6 @@ class PPOConfig:
         if faults:
             raise KimbleError("; ".join(faults))
 
-    def _fault(self, name: str) -> str | None:
-        low, high = _RANGES[name]
-        value = getattr(self, name)
-        kind = int if isinstance(getattr(type(self), name), int) else (int, float)
-        if isinstance(value, bool) or not isinstance(value, kind) or not low <= value <= high:
-            return f"{name} must lie in {low}..{high}, got {value!r}"
-        return None
-
     def found_rules(self) -> Rules:
         """Return the rules to train on, with the cap of stalled games.
 
@@ -91,55 +108,3 @@ class PPOConfig:
         """
         rules = find_rules(self.rules, players=self.players)
         return rules if rules.max_turns is not None else rules.replace(max_turns=self.max_turns)
-
-    def names(self, setting: str) -> list[str]:
-        """Return the specs of a comma-separated setting; none of them may hold a comma."""
-        return [name.strip() for name in getattr(self, setting).split(",") if name.strip()]
-
-
-_RANGES: dict[str, tuple[float, float]] = {
-    "players": (2, 4),
-    "decisions": (1, 10**12),
-    "seed": (0, 2**31 - 1),
-    "envs": (1, 1 << 20),
-    "steps": (1, 1 << 16),
-    "batch": (1, 1 << 24),
-    "epochs": (1, 1000),
-    "learning_rate": (1e-9, 1.0),
-    "gamma": (0.0, 1.0),
-    "drink_cost": (-10.0, 10.0),
-    "shaping": (0.0, 100.0),
-    "gae_lambda": (0.0, 1.0),
-    "clip": (1e-6, 10.0),
-    "entropy": (0.0, 10.0),
-    "pass_bias": (-100.0, 100.0),
-    "width": (1, 4096),
-    "depth": (1, 16),
-    "move_width": (0, 4096),
-    "past_share": (0.0, 1.0),
-    "past_selves": (1, 64),
-    "snapshot_every": (1, 10**12),
-    "evaluate_every": (1, 10**12),
-    "evaluate_games": (1, 10**9),
-    "max_turns": (1, 2**31 - 1),
-    "threads": (1, 256),
-    "minutes": (0.0, 1e6),
-}
-
-
-def read_settings(given: Mapping[str, Any]) -> PPOConfig:
-    """Return the settings named, the rest as they are by default.
-
-    Raises:
-        KimbleError: a setting that does not exist, or a value that cannot be.
-    """
-    known = [f.name for f in dataclasses.fields(PPOConfig)]
-    unknown = [name for name in given if name not in known]
-    if unknown:
-        raise KimbleError(f"unknown settings: {', '.join(unknown)}; known: {', '.join(known)}")
-    return PPOConfig(**given)
-
-
-def settings_help() -> list[tuple[str, Any, str]]:
-    """Return (name, default, sentence) of every setting."""
-    return [(f.name, f.default, f.metadata["help"]) for f in dataclasses.fields(PPOConfig)]

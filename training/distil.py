@@ -22,7 +22,7 @@ import math
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -38,29 +38,26 @@ from kimble_env.files import write_whole
 from kimble_env.kernel import take_states
 from kimble_env.rules import Rules
 from training.progress import ProgressLine
+from training.settings import Settings, setting, settings_help
 from training.td import ExactLoss, Games, Learner, commit, judge, present_columns, versions
 from training.td_config import TDConfig
 
 
-def _setting(default: Any, text: str) -> Any:
-    return field(default=default, metadata={"help": text})
-
-
 @dataclass(frozen=True)
-class DistilConfig:
+class DistilConfig(Settings):
     """Settings of a distillation."""
 
-    rules: str = _setting("kimble", "rules of a solved game of two players")
-    source: str = _setting("set", "set: the committed positions; table: positions of own games")
-    start: str = _setting("", "network to start from: a name or a folder; empty for none")
-    steps: int = _setting(20_000, "minibatches to learn from")
-    batch: int = _setting(1024, "positions per minibatch")
-    learning_rate: float = _setting(1e-3, "Adam's step at the start; it falls to 0 by cosine")
-    average: float = _setting(0.999, "decay of the averaged weights, which are kept")
-    hidden: int = _setting(64, "units of the first hidden layer, a multiple of 8")
-    hidden2: int = _setting(32, "units of the second hidden layer, a multiple of 8")
-    seed: int = _setting(1, "seed of weights, games and minibatches")
-    evaluate_games: int = _setting(2_000, "games against random at each of ten evaluations")
+    rules: str = setting("kimble", "rules of a solved game of two players")
+    source: str = setting("set", "set: the committed positions; table: positions of own games")
+    start: str = setting("", "network to start from: a name or a folder; empty for none")
+    steps: int = setting(20_000, "minibatches to learn from")
+    batch: int = setting(1024, "positions per minibatch")
+    learning_rate: float = setting(1e-3, "Adam's step at the start; it falls to 0 by cosine")
+    average: float = setting(0.999, "decay of the averaged weights, which are kept")
+    hidden: int = setting(64, "units of the first hidden layer, a multiple of 8")
+    hidden2: int = setting(32, "units of the second hidden layer, a multiple of 8")
+    seed: int = setting(1, "seed of weights, games and minibatches")
+    evaluate_games: int = setting(2_000, "games against random at each of ten evaluations")
 
     def __post_init__(self) -> None:
         low = {"steps": 1, "batch": 1, "hidden": 8, "hidden2": 8, "evaluate_games": 1, "seed": 0}
@@ -77,18 +74,7 @@ class DistilConfig:
 
     def command(self) -> str:
         """Return the command that repeats this run."""
-        words = ["kimble train distil FOLDER"]
-        for f in dataclasses.fields(self):
-            value = getattr(self, f.name)
-            if value != f.default:
-                text = f'"{value}"' if isinstance(value, str) and not value.isalnum() else value
-                words.append(f"--{f.name.replace('_', '-')} {text}")
-        return " ".join(words)
-
-
-def settings_help() -> list[tuple[str, Any, str]]:
-    """Return (name, default, sentence) of every setting."""
-    return [(f.name, f.default, f.metadata["help"]) for f in dataclasses.fields(DistilConfig)]
+        return self.command_line("kimble train distil FOLDER")
 
 
 class _Set:
@@ -228,7 +214,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     text = (__doc__ or "").split("\n", maxsplit=1)[0]
     parser = argparse.ArgumentParser("python -m training.distil", description=text)
     parser.add_argument("folder", help="where the run is kept")
-    for name, default, sentence in settings_help():
+    for name, default, sentence in settings_help(DistilConfig):
         parser.add_argument(
             f"--{name.replace('_', '-')}", type=type(default), default=default,
             help=f"{sentence} ({default})",

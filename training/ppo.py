@@ -42,11 +42,12 @@ from kimble_env.errors import KimbleError
 from kimble_env.files import write_whole
 from kimble_env.rewards import Shaping
 from kimble_env.vector import KimbleVectorEnv
-from training.config import PPOConfig, read_settings, settings_help
+from training.config import PPOConfig
 from training.move_policy import MovePolicy, move_layers
 from training.progress import ProgressLine
 from training.report import write_run_page
 from training.sb3_adapter import KimbleVecEnv
+from training.settings import read_settings, settings_help
 
 LIBRARIES = ("numpy", "numba", "gymnasium", "torch", "stable-baselines3", "sb3-contrib")
 
@@ -299,7 +300,7 @@ def settings_of(folder: Path, given: Mapping[str, Any]) -> PPOConfig:
     ]
     if different:
         raise KimbleError(f"{folder} was started with other settings: {'; '.join(different)}")
-    return read_settings({**stored, **given})
+    return read_settings(PPOConfig, {**stored, **given})
 
 
 def write_config(config: PPOConfig, folder: Path) -> None:
@@ -339,7 +340,7 @@ def train(
     given = dataclasses.asdict(config) if isinstance(config, PPOConfig) else dict(config)
     if not resume and (place / "config.json").exists():
         raise KimbleError(f"{place} holds a run already; choose another folder, or resume it")
-    settings = settings_of(place, given) if resume else read_settings(given)
+    settings = settings_of(place, given) if resume else read_settings(PPOConfig, given)
     run = Run(settings, place, progress)  # names every fault before anything is written
     write_config(settings, place)
     torch.set_num_threads(1)  # small networks are several times faster so
@@ -401,7 +402,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("folder", help="where the run is kept, e.g. runs/first")
     parser.add_argument("--resume", action="store_true", help="go on from the last checkpoint")
-    for name, default, text in settings_help():
+    for name, default, text in settings_help(PPOConfig):
         flag = "--" + name.replace("_", "-")
         parser.add_argument(flag, type=type(default), help=f"{text} ({default})")
     read = vars(parser.parse_args(arguments))

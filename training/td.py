@@ -53,7 +53,8 @@ from kimble_env.rules import Rules
 from kimble_env.threads import run_slices
 from training import td_kernel as kernel
 from training.progress import ProgressLine, clock
-from training.td_config import TDConfig, read_count, settings_help
+from training.settings import settings_help
+from training.td_config import TDConfig, read_count
 
 LIBRARIES = ("numpy", "numba", "torch", "safetensors")
 _CHECKPOINT_SECONDS = 60.0
@@ -708,7 +709,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser("python -m training.td", description=__doc__.split("\n")[0])
     parser.add_argument("folder", help="where the run is kept")
     parser.add_argument("--resume", action="store_true", help="go on from the last checkpoint")
-    for name, default, text in settings_help():
+    for name, default, text in settings_help(TDConfig):
         kind = read_count if isinstance(default, int) else type(default)
         parser.add_argument(
             f"--{name.replace('_', '-')}", type=kind, default=default, help=f"{text} ({default})"

@@ -14,13 +14,13 @@ game ends or is cut off. At the end of the window target(x') is V(x').
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from agents.net_compiling import SOURCES, compiler
+from agents.compiling import compiler
+from agents.net_compiling import REORDER, SOURCES
 from agents.net_features import position_inputs
 from agents.net_kernel import (
     Net,
@@ -48,7 +48,7 @@ from kimble_env.kernel import (
 )
 from kimble_env.rules import R_PASS
 
-_compile = compiler("td", (*SOURCES, Path(__file__)))
+_compile = compiler("td", *SOURCES, __file__, fastmath=REORDER)
 
 GAMES, CAPPED, ROWS, EXPLORED, CUT = 0, 1, 2, 3, 4
 STATS = 8
@@ -59,7 +59,7 @@ _CONTROL, _EXPLORE = 40, 41  # streams of random numbers that nobody else uses
 
 def fast(function):
     """Compile a function of this module."""
-    return _compile(function, fastmath={"reassoc", "nsz", "arcp", "contract"})
+    return _compile(function)
 
 
 class Settings(NamedTuple):

@@ -1,21 +1,16 @@
-"""How this package compiles: like the engine, in folders named by the engine and these sources.
+"""How this package compiles (see ``agents.compiling``): a folder for each of its jitted files.
 
-numba does not notice changes in files that a function calls into, so the folder's name is a hash
-over the file of the function and those it uses (``USES``), inside the engine's own folder (see
-``kimble_env._jit``).
+Sums and comparisons may be reordered, so that loops vectorise.
 """
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
-import numba
-
-from kimble_env._jit import CODE_CACHE, COMPILED
+from agents.compiling import compiler
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -30,16 +25,16 @@ USES: dict[str, tuple[str, ...]] = {
 
 
 @cache
-def _folder(name: str) -> Path:
-    digest = hashlib.sha256()
-    for source in ("compiling", *USES[name], name):
-        digest.update((Path(__file__).parent / f"{source}.py").read_bytes())
-    return CODE_CACHE / f"exact-{name}-{digest.hexdigest()[:16]}"
+def _compiler(name: str) -> Callable[..., Any]:
+    folder = Path(__file__).parent
+    sources = [folder / f"{source}.py" for source in ("compiling", *USES[name], name)]
+    return compiler(f"exact-{name}", *sources, fastmath=True)
 
 
 def fast(function: F) -> F:
-    """Compile: nogil, cached; sums and comparisons may be reordered, so that loops vectorise."""
-    return _compile(function) if COMPILED else function
+    """Compile a function of one of the files in ``USES``."""
+    compiled: F = _compiler(function.__module__.rpartition(".")[2])(function)
+    return compiled
 
 
 def inner(function: F) -> F:
@@ -47,15 +42,5 @@ def inner(function: F) -> F:
 
     Passing a dozen arrays to a function takes longer than such a function itself.
     """
-    return _compile(function, forceinline=True) if COMPILED else function
-
-
-def _compile(function: F, **more: bool) -> F:
-    previous = numba.config.CACHE_DIR
-    numba.config.CACHE_DIR = str(_folder(function.__module__.rpartition(".")[2]))
-    try:
-        options = {"cache": True, "nogil": True, "error_model": "numpy", "fastmath": True}
-        compiled: F = numba.njit(**options, **more)(function)
-    finally:
-        numba.config.CACHE_DIR = previous
+    compiled: F = _compiler(function.__module__.rpartition(".")[2])(function, forceinline=True)
     return compiled

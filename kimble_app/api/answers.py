@@ -23,7 +23,7 @@ import numpy.typing as npt
 from kimble_app.api import schema
 from kimble_app.api.errors import ApiError, about, as_api_error
 from kimble_app.api.positions import move_texts, read_positions
-from kimble_app.api.specs import LOCAL, Access, default_agent, has_table, model_cards
+from kimble_app.api.specs import LOCAL, Access, default_agent, model_cards
 from kimble_env import kernel
 from kimble_env.board import SEAT_LETTERS
 from kimble_env.errors import KimbleError
@@ -532,6 +532,7 @@ def answer_agents(
 
 def _candidates(rules: Rules, extra: tuple[str, ...]) -> list[tuple[str, str, str]]:
     """Return (spec, kind, sentence) of every agent that could be asked for."""
+    from agents.exact.table import table_is_ready
     from agents.heuristics import describe_heuristic, heuristic_names
 
     found = [("random", "random", "Any legal move other than pass, all equally likely: par.")]
@@ -542,7 +543,7 @@ def _candidates(rules: Rules, extra: tuple[str, ...]) -> list[tuple[str, str, st
     for name, card in model_cards().items():
         text = f"A value network for {card.get('players')} players of {card.get('rules')}."
         found.append((f"net:{name}", "net", text))
-    if has_table(rules):
+    if table_is_ready(rules):
         found.append(("exact", "exact", "Perfect play of two seats, from a table."))
     found += [(spec, "own", "Added by whoever runs this service.") for spec in extra]
     return found

@@ -176,20 +176,6 @@ def _public_exact(argument: str, rules: Rules, depth: int) -> bool:
     return any(rules.hash in name for name in _shipped_tables())
 
 
-def has_table(rules: Rules) -> bool:
-    """Tell whether perfect play is to be had without solving: a table is shipped or kept."""
-    from agents.exact.solver import two_seats
-    from agents.exact.table import table_path
-
-    if len(rules.seats) != 2:
-        return False
-    try:
-        game = two_seats(rules, None, (rules.seats[1] - rules.seats[0]) % 4 != 2)
-    except KimbleError:
-        return False
-    return _public_exact("", rules, 0) or table_path(game).exists()
-
-
 @cache
 def _shipped_tables() -> tuple[str, ...]:
     folder = resources.files("agents.exact").joinpath("tables")

@@ -53,13 +53,13 @@ def _as_json(folder: Path, spec: str) -> None:
 
 def _td_command() -> Callable[..., None]:
     """Make the command ``train td`` from the settings, so that each has its sentence in --help."""
-    from training.td_config import read_count, settings_help
+    from training.settings import settings_help
+    from training.td_config import TDConfig, read_count
 
     def td(
         folder: Path | None, resume: bool, profile: bool, as_json: bool, **settings: Any
     ) -> None:
         from training import td as learning
-        from training.td_config import TDConfig
 
         given = {name: value for name, value in settings.items() if value is not None}
         if "throws" in given:
@@ -89,7 +89,7 @@ def _td_command() -> Callable[..., None]:
     ]
     machine = Annotated[bool, typer.Option("--json", help="print one JSON object, no progress")]
     extra = [("resume", again, False), ("profile", shares, False), ("as_json", machine, False)]
-    td.__signature__ = _parameters(settings_help(), extra)  # type: ignore[attr-defined]
+    td.__signature__ = _parameters(settings_help(TDConfig), extra)  # type: ignore[attr-defined]
     td.__doc__ = """Value learning: TD(lambda) over afterstates; writes a run folder.
 
     The network learns what each seat's chance to win is, from games against itself, its past
@@ -108,10 +108,10 @@ def _dumps(thing: Any) -> str:
 
 def _distil_command() -> Callable[..., None]:
     """Make the command ``train distil`` from the settings."""
-    from training.distil import settings_help
+    from training.distil import DistilConfig
+    from training.settings import settings_help
 
     def distil(folder: Path | None, as_json: bool, **settings: Any) -> None:
-        from training.distil import DistilConfig
         from training.distil import distil as fit
 
         given = {name: value for name, value in settings.items() if value is not None}
@@ -124,7 +124,7 @@ def _distil_command() -> Callable[..., None]:
 
     machine = Annotated[bool, typer.Option("--json", help="print one JSON object, no progress")]
     distil.__signature__ = _parameters(  # type: ignore[attr-defined]
-        settings_help(), [("as_json", machine, False)]
+        settings_help(DistilConfig), [("as_json", machine, False)]
     )
     distil.__doc__ = """Fit a value network to exact win chances (two players).
 
@@ -137,7 +137,8 @@ def _ppo_command() -> Callable[..., None]:
     """Make the command ``train ppo`` from the settings, so that each has its sentence in --help."""
     import inspect
 
-    from training.config import settings_help
+    from training.config import PPOConfig
+    from training.settings import settings_help
 
     def ppo(folder: Path, resume: bool, **settings: Any) -> None:
         from training.ppo import train
@@ -157,7 +158,7 @@ def _ppo_command() -> Callable[..., None]:
         parameter("folder", where, inspect.Parameter.empty),
         parameter("resume", again, False),
     ]
-    for name, default, text in settings_help():
+    for name, default, text in settings_help(PPOConfig):
         shown = text.replace("[", r"\[")  # rich would read brackets as style
         option = typer.Option(help=shown, show_default=str(default))
         kind = Annotated[type(default) | None, option]  # type: ignore[valid-type]
