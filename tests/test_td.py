@@ -54,19 +54,24 @@ def test_targets_are_the_mean_over_the_faces_of_the_best_move(text: str, players
     assert abs(batch.y.sum(axis=1) - 1).max() < 1e-5
 
 
-def test_later_throws_correct_earlier_ones_until_the_trace_is_cut() -> None:
+@pytest.mark.parametrize("stride", [1, 2])
+def test_later_throws_correct_earlier_ones_until_the_trace_is_cut(stride: int) -> None:
     rng = np.random.default_rng(1)
-    tape = rng.random((5, 10)).astype(np.float32)
-    tape[:, td_kernel.KEEP] = (0.8, 0.8, 0.0, 0.8, 0.8)
-    tape[:, td_kernel.SEAT] = (0, 2, 2, 0, 3)
-    y = np.zeros((5, 4), np.float32)
-    td_kernel._learn_back(tape, np.zeros(5, np.float32), 1, 0, 0, y)
-    mean, after, keep = tape[:, :4], tape[:, 4:8], tape[:, td_kernel.KEEP]
-    target, seat = after[4], tape[:, td_kernel.SEAT].astype(int)
-    for t in range(4, -1, -1):
-        target = mean[t] + keep[t] * (target - after[t])
-        assert np.roll(target, -seat[t]) == pytest.approx(y[t], abs=1e-6)
-    assert np.roll(mean[2], -2) == pytest.approx(y[2])
+    tape = rng.random((6, 10)).astype(np.float32)
+    tape[:, td_kernel.KEEP] = (0.8, 0.8, 0.0, 0.8, 0.8, 0.8)
+    tape[:, td_kernel.SEAT] = (0, 2, 2, 0, 3, 1)
+    y = np.zeros((6 // stride, 4), np.float32)
+    td_kernel._learn_back(tape, np.zeros(5, np.float32), stride, 0, 0, y)
+    error, value, keep = tape[:, :4], tape[:, 4:8], tape[:, td_kernel.KEEP]
+    wrong, seat = np.zeros(4), tape[:, td_kernel.SEAT].astype(int)
+    for t in range(5, -1, -1):
+        wrong = keep[t] * wrong
+        if t % stride == 0:
+            wrong = wrong + error[t]
+            assert np.roll(value[t] + wrong, -seat[t]) == pytest.approx(y[t // stride], abs=1e-6)
+    assert np.roll(error[2] + value[2], -2) == pytest.approx(
+        y[2 // stride], abs=1e-6
+    )
 
 
 def test_threads_change_nothing_and_opponents_and_stalls_are_counted() -> None:

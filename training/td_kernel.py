@@ -1,15 +1,19 @@
 """Temporal differences, compiled: games played on by networks, and what they should have said.
 
-A *window* is T throws of every game. Before each throw the six faces are tried: for each face the
-best action's chances are found (battles weighted by their odds), and their mean is what the network
-should have said of the position. Nothing of that depends on the die that then falls. With chances
-V(x) of the network, E(x) that mean, and x' the position reached,
+A *window* is T throws of every game. Every so many throws (``stride``) a position x is *looked at*:
+the six faces are tried, for each the best action's chances are found (battles weighted by their
+odds), and their mean E(x) is what the network should have said where it said V(x). Nothing of that
+depends on the die that then falls. What is wrong with x is its own error and what later positions
+of the same game turn out to be wrong by:
 
-    target(x) = E(x) + c (target(x') - V(x')),    c = lambda, or 0 where the trace is cut
+    wrong(x) = E(x) - V(x) + c wrong(x')        where x is looked at
+    wrong(x) =               c wrong(x')        elsewhere
+    target(x) = V(x) + wrong(x)                 c = lambda, or 0 where the trace is cut
 
-so the target is the mean over the dice of the next throw plus what later throws teach. The trace is
-cut where the action played was not the best one (exploration, or an opponent's choice) and where a
-game ends or is cut off. At the end of the window target(x') is V(x').
+so no die that fell is in any target, and throws between two positions looked at cost little more
+than their moves. The trace is cut where the action played was not the best one (exploration, or an
+opponent's choice, unless it was forced) and where a game ends or is cut off. At the end of the
+window wrong(x') is 0.
 """
 
 from __future__ import annotations
@@ -70,7 +74,7 @@ class Settings(NamedTuple):
     explore: np.int64  # chance in 2^16 that the learner's move is drawn uniformly
     others: np.int64  # chance in 2^16 that a new game has opponents other than the learner
     cap: np.int64  # throws after which a game is cut off
-    stride: np.int64  # every so many positions one is learned from
+    stride: np.int64  # every so many positions one is looked at and learned from
     phase: np.int64  # which one
 
 
@@ -80,12 +84,12 @@ class Tape(NamedTuple):
     states: npt.NDArray[np.void]  # STATE [2]
     index: npt.NDArray[np.int32]  # see agents.net_kernel.Scratch
     work: npt.NDArray[np.float32]
-    tape: npt.NDArray[np.float32]  # [T, 10]: E(x), V(x'), c, who was about to throw
+    tape: npt.NDArray[np.float32]  # [T, 10]: E(x) - V(x), V(x), c, who was about to throw
     faces: npt.NDArray[np.float32]  # [9, 5]: chances after the best action of each face, the action
     log: npt.NDArray[np.int8]  # [0, 2]
 
 
-MEAN, AFTER, KEEP, SEAT = 0, 4, 8, 9  # columns of a tape
+ERROR, VALUE, KEEP, SEAT = 0, 4, 8, 9  # columns of a tape
 HERE, TURN = 0, 7  # rows of ``faces``: the position itself; the same with another turn
 BEST = 4  # column of ``faces``: the best action, -1 where none is legal
 
@@ -182,78 +186,132 @@ def _face(s, r, die, p, states, index, work, faces, cached, stats):
 
 
 @fast
-def _decide(s, r, actions, best, who, params, weights, states, index, work, explore, stats):
-    """Return the action for the die thrown in ``s``: the best, an explorer's or an opponent's."""
-    if actions & (actions - 1) == 0:
-        return best
-    if who > 0:
-        other = work[len(work) - 12 : len(work) - 8]
-        return best_action(s, r, actions, params[who], states, index, work, other)
-    if who < 0:
-        return weighted_now(s, r, actions, weights[-1 - who])
+def _explores(s, actions, explore, stats):
+    """Return an action drawn uniformly where the learner explores, else -1."""
     key = decision_key(s)
     if below(draw(key, _EXPLORE, 0), 65536) >= explore:
-        return best
+        return -1
     stats[EXPLORED] += 1
     return nth_bit(actions, below(draw(key, _EXPLORE, 1), count_bits(actions)))
 
 
 @fast
-def _one_throw(
-    s, r, row, control, params, weights, states, index, work, faces, lam, explore, stats
-):
-    """Try all faces, then throw and play on; write a row of the tape.
+def _decide(s, r, actions, who, params, weights, states, index, work, explore, stats):
+    """Return the action of whoever decides, -1 for the learner's best.
 
-    ``faces[HERE]`` is V of the position, before and after.
+    ``who`` is 0 for the learner, k > 0 for snapshot k, -1 - k for weight vector k.
     """
-    p, here = params[0], faces[HERE]
+    if who > 0:
+        other = work[len(work) - 12 : len(work) - 8]
+        return best_action(s, r, actions, params[who], states, index, work, other)
+    if who < 0:
+        return weighted_now(s, r, actions, weights[-1 - who])
+    return _explores(s, actions, explore, stats)
+
+
+@fast
+def _look(s, r, row, p, states, index, work, faces, stats):
+    """Try all faces: write E(x) - V(x) and V(x) to a row of the tape, see ``_face`` for the rest.
+
+    ``faces[HERE]`` is V(x) of the position x.
+    """
     shown, cached = int(s["face"]), -1
     for j in range(4):
-        row[MEAN + j] = 0.0
+        row[VALUE + j] = faces[HERE, j]
+        row[ERROR + j] = -faces[HERE, j]
     row[SEAT] = acting(s)
     for die in range(1, 7):
         cached = _face(s, r, die, p, states, index, work, faces, cached, stats)
         chance = np.float32(face_probability(r, shown, die))
         for j in range(4):
-            row[MEAN + j] += chance * faces[die, j]
+            row[ERROR + j] += chance * faces[die, j]
+
+
+@fast
+def _looked_throw(
+    s, r, row, control, params, weights, states, index, work, faces, lam, explore, stats
+):
+    """Throw and play on from a position that has been looked at.
+
+    Return whether ``faces[HERE]`` is V of the position reached.
+    """
+    row[KEEP] = lam
     actions = throw_die(s, r, 0)
     die = int(s["last_die"])
-    known, row[KEEP] = True, lam
+    known = True
     if actions != 0:
-        best = int(faces[die, BEST])
-        who = control[acting(s)]
-        action = _decide(
-            s, r, actions, best, who, params, weights, states, index, work, explore, stats
-        )
-        known = action == best
+        best, action = int(faces[die, BEST]), -1
+        if actions & (actions - 1) != 0:
+            who = control[acting(s)]
+            action = _decide(
+                s, r, actions, who, params, weights, states, index, work, explore, stats
+            )
+        known = action < 0 or action == best
+        action = best if known else action
         if not known:
             row[KEEP] = 0.0
             stats[CUT] += 1
         known = known and battle_against(s, r, action) < 0
         play_action(s, r, action, 0, 0)
     if known:
-        _copy(faces[die], here)
-    else:
-        win_chances(s, r, p, index, work, here)
-        stats[ROWS] += 1
-    for j in range(4):
-        row[AFTER + j] = here[j]
+        _copy(faces[die], faces[HERE])
+    return known
 
 
 @fast
-def _learn_back(tape, target, stride, offset, first, y):
+def _plain_throw(
+    s, r, row, control, params, weights, states, index, work, faces, lam, explore, stats
+):
+    """Throw and play on from a position that is not looked at: only a choice needs the network.
+
+    Return whether ``faces[HERE]`` is V of the position reached.
+    """
+    row[KEEP] = lam
+    actions = throw_die(s, r, 0)
+    if actions == 0:
+        return False
+    if actions & (actions - 1) == 0:
+        play_action(s, r, lowest_bit(actions), 0, 0)
+        return False
+    who = control[acting(s)]
+    action = _decide(s, r, actions, who, params, weights, states, index, work, explore, stats)
+    if action >= 0:
+        row[KEEP] = 0.0
+        stats[CUT] += 1
+        play_action(s, r, action, 0, 0)
+        return False
+    action = best_action(s, r, actions, params[0], states, index, work, faces[HERE])
+    stats[ROWS] += count_bits(actions)
+    known = battle_against(s, r, action) < 0
+    play_action(s, r, action, 0, 0)
+    return known
+
+
+@fast
+def _learn_back(tape, wrong, stride, offset, first, y):
     """Go back through a window and write the targets of the rows that are learned from."""
-    throws = len(tape)
     for j in range(4):
-        target[j] = tape[throws - 1, AFTER + j]
-    for t in range(throws - 1, -1, -1):
+        wrong[j] = 0.0
+    for t in range(len(tape) - 1, -1, -1):
         for j in range(4):
-            later = target[j] - tape[t, AFTER + j]
-            target[j] = tape[t, MEAN + j] + tape[t, KEEP] * later
-        if (t + offset) % stride == 0:
-            row, seat = first + t // stride, int(tape[t, SEAT])
-            for k in range(4):
-                y[row, k] = target[(seat + k) & 3]
+            wrong[j] *= tape[t, KEEP]
+        if (t + offset) % stride != 0:
+            continue
+        row, seat = first + t // stride, int(tape[t, SEAT])
+        for j in range(4):
+            wrong[j] += tape[t, ERROR + j]
+        for k in range(4):
+            at = (seat + k) & 3
+            y[row, k] = tape[t, VALUE + at] + wrong[at]
+
+
+@fast
+def _keep_inputs(s, r, index, work, x):
+    """Write the vector of a position to ``x`` float32 [F]."""
+    n = position_inputs(s, r, index, work)
+    x[:] = 0.0
+    for k in range(n):
+        x[index[k]] = work[k]
 
 
 @fast
@@ -302,26 +360,32 @@ def play_window(
     for i in range(len(states)):
         s = states[i]
         offset = (settings.phase + first + i) % stride
-        win_chances(s, r, p, index, work, faces[HERE])
+        known = False  # whether faces[HERE] is V(s)
         for t in range(throws):
+            row = tape.tape[t]
             if (t + offset) % stride == 0:
-                row = x[i * kept + t // stride]
-                n = position_inputs(s, r, index, work)
-                row[:] = 0.0
-                for k in range(n):
-                    row[index[k]] = work[k]
-            _one_throw(
-                s, r, tape.tape[t], control[i], params, weights, tape.states, index, work, faces,
-                settings.lam, settings.explore, stats[i],
-            )  # fmt: skip
+                _keep_inputs(s, r, index, work, x[i * kept + t // stride])
+                if not known:
+                    win_chances(s, r, p, index, work, faces[HERE])
+                    stats[i, ROWS] += 1
+                _look(s, r, row, p, tape.states, index, work, faces, stats[i])
+                known = _looked_throw(
+                    s, r, row, control[i], params, weights, tape.states, index, work, faces,
+                    settings.lam, settings.explore, stats[i],
+                )  # fmt: skip
+            else:
+                known = _plain_throw(
+                    s, r, row, control[i], params, weights, tape.states, index, work, faces,
+                    settings.lam, settings.explore, stats[i],
+                )  # fmt: skip
             over = s["status"] != RUNNING
             if over or s["plies"] >= settings.cap:
-                tape.tape[t, KEEP] = 0.0
+                row[KEEP] = 0.0
                 stats[i, GAMES] += 1
                 stats[i, CAPPED] += not over
                 begin(
                     states, i, r, plays, control, episodes, first, settings.seed, settings.others,
                     len(params) - 1, len(weights), tape.log,
                 )  # fmt: skip
-                win_chances(s, r, p, index, work, faces[HERE])
+                known = False
         _learn_back(tape.tape, faces[8], stride, offset, i * kept, y)
