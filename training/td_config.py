@@ -23,8 +23,8 @@ class TDConfig(Settings):
     games: int = setting(1024, "games played in step")
     window: int = setting(32, "throws of each game between two updates")
     lam: float = setting(0.8, "lambda of the targets: how much later throws correct earlier ones")
-    stride: int = setting(2, "every so many positions one is learned from")
-    batch: int = setting(1024, "positions per minibatch")
+    stride: int = setting(2, "every so many positions one is looked at and learned from")
+    batch: int = setting(512, "positions per minibatch")
     learning_rate: float = setting(2e-3, "Adam's step at the start")
     last_rate: float = setting(4e-5, "Adam's step at the end; between them it falls by cosine")
     average: float = setting(
