@@ -106,60 +106,96 @@ class Killer:
         return thread
 
 
-def play_through_kills(killer: Killer, kills: int) -> None:
-    rng = np.random.default_rng(kills)
-    client = httpx.Client(base_url=killer.service.url, timeout=300)
-    told, players = new_game(
-        client, 2, rules="kombat", players=3, bots={"B": {"agent": "cautious"}}
-    )
-    state, heard = told["state"], list[dict[str, Any]]()
-    game, number = state["game"], 0
-    before = len(Player(client, game, told["watch"]).see("events").json()["events"])
-    for _ in range(kills):
-        thread = killer.kill_after(float(rng.uniform(0.02, 0.5)))
-        pending: tuple[Player, str, dict[str, Any]] | None = None
-        while True:
-            number += 1
-            now = players[state["chair"]]
-            what = "throw" if state["die"] is None else "move"
-            body: dict[str, Any] = {
-                "request_id": f"a request, number {number:08}".replace(" ", "_")
-            }
-            if what == "move":
-                body["move"] = state["legal"][number % len(state["legal"])]
-            pending = (now, what, body)
+class Table:
+    """A game of two people and a bot that goes on through kills; what was answered is kept."""
+
+    def __init__(self, killer: Killer) -> None:
+        self.killer = killer
+        self.client = httpx.Client(base_url=killer.service.url, timeout=300)
+        told, self.players = new_game(
+            self.client, 2, rules="kombat", players=3, bots={"B": {"agent": "cautious"}}
+        )
+        self.state, self.watch = told["state"], told["watch"]
+        self.game, self.commitment = self.state["game"], self.state["commitment"]
+        self.number, self.heard = 0, list[dict[str, Any]]()
+        self.before = len(self.watcher().see("events").json()["events"])
+
+    def watcher(self) -> Player:
+        return Player(self.client, self.game, self.watch)
+
+    def over(self) -> bool:
+        return bool(self.state["status"] == "over")
+
+    def take(self, answer: httpx.Response) -> None:
+        assert answer.status_code == 200, answer.text
+        self.state = answer.json()["state"]
+        self.heard += answer.json()["events"]
+
+    def next_request(self) -> tuple[str, str, dict[str, Any]]:
+        """Return who asks for what: the chair, ``throw`` or ``move``, and the body."""
+        self.number += 1
+        body = {"request_id": f"a_request,_number_{self.number:08}"}
+        if self.state["die"] is None:
+            return self.state["chair"], "throw", body
+        legal = self.state["legal"]
+        return self.state["chair"], "move", {**body, "move": legal[self.number % len(legal)]}
+
+    def play_until_killed(self) -> tuple[str, str, dict[str, Any]] | None:
+        """Play on; return the request that got no answer, None if the game was over before."""
+        while not self.over():
+            chair, what, body = self.next_request()
             try:
-                answer = now.ask(what, **body)
+                self.take(self.players[chair].ask(what, **body))
             except httpx.TransportError:
-                break
-            assert answer.status_code == 200, answer.text
-            state = answer.json()["state"]
-            heard += answer.json()["events"]
-            if state["status"] == "over":
-                raise AssertionError("the game was too short for so many kills")
+                return chair, what, body
+        return None
+
+    def start_again(self) -> None:
+        self.client.close()
+        self.killer.service = Process(self.killer.database)
+        self.client = httpx.Client(base_url=self.killer.service.url, timeout=300)
+        self.players = {
+            letter: Player(self.client, self.game, player.token)
+            for letter, player in self.players.items()
+        }
+
+    def check(self, pending: tuple[str, str, dict[str, Any]] | None) -> None:
+        """Nothing answered is lost; a request sent again is done exactly once."""
+        stored = everything(self.watcher())[self.before :]
+        assert stored[: len(self.heard)] == self.heard
+        if pending is not None:
+            chair, what, body = pending
+            again = self.players[chair].ask(what, **body)
+            self.take(again)
+            twice = self.players[chair].ask(what, **body)
+            assert twice.json()["events"] == again.json()["events"]
+        assert everything(self.watcher())[self.before :] == self.heard
+
+    def finish(self) -> None:
+        while not self.over():
+            self.number += 1
+            answer = self.players[self.state["chair"]].act(self.state, self.number)
+            self.state = answer.json()["state"]
+        record = self.watcher().see("record").json()
+        assert check_fair_game(record, self.commitment)["throws"] > 0
+        self.client.close()
+
+
+def play_through_kills(killer: Killer, kills: int) -> int:
+    """Play one game to its end, killed so many times or fewer if it ends early; return how often.
+
+    The server is up when this returns.
+    """
+    rng, table, done = np.random.default_rng(kills), Table(killer), 0
+    while done < kills and not table.over():
+        thread = killer.kill_after(float(rng.uniform(0.02, 0.5)))
+        pending = table.play_until_killed()
         thread.join()
-        killer.service = Process(killer.database)
-        client = httpx.Client(base_url=killer.service.url, timeout=300)
-        players = {letter: Player(client, game, p.token) for letter, p in players.items()}
-        # nothing that was answered is lost …
-        stored = everything(Player(client, game, told["watch"]))[before:]
-        assert stored[: len(heard)] == heard
-        # … and the request that got no answer, sent again, is done exactly once
-        player, what, body = pending
-        again = Player(client, game, player.token).ask(what, **body)
-        assert again.status_code == 200, again.text
-        twice = Player(client, game, player.token).ask(what, **body)
-        assert twice.json()["events"] == again.json()["events"]
-        heard += again.json()["events"]
-        state = again.json()["state"]
-        assert everything(Player(client, game, told["watch"]))[before:] == heard
-    watcher = Player(client, game, told["watch"])
-    while state["status"] != "over":
-        number += 1
-        answer = players[state["chair"]].act(state, number)
-        state = answer.json()["state"]
-    assert check_fair_game(watcher.see("record").json(), told["state"]["commitment"])["throws"] > 0
-    client.close()
+        done += 1
+        table.start_again()
+        table.check(pending)
+    table.finish()
+    return done
 
 
 def everything(player: Player) -> list[dict[str, Any]]:
@@ -181,10 +217,10 @@ def test_killed_and_started_again(database: str) -> None:
 
 @pytest.mark.long
 def test_killed_many_times(database: str) -> None:
-    killer = Killer(database)
+    killer, left = Killer(database), 32
     try:
-        for _ in range(4):
-            play_through_kills(killer, 8)
+        while left > 0:
+            left -= play_through_kills(killer, min(left, 8))
         assert killer.kills == 32
     finally:
         killer.service.kill()
