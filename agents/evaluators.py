@@ -383,20 +383,38 @@ def best_actions(
     return own.argmax(axis=1).astype(np.int16)
 
 
-def position_values(evaluator: Evaluator, states: States, rules: Rules) -> Values:
+def position_values(
+    evaluator: Evaluator,
+    states: States,
+    rules: Rules,
+    drawn: npt.NDArray[np.int64] | None = None,
+) -> Values:
     """Return each seat's chance: float64 [B, 4]; with a die thrown that after the best move.
 
     "Best" is the highest chance of the seat to act by this evaluator.
+
+    Args:
+        evaluator: what values.
+        states: STATE [B], with or without a die thrown.
+        rules: theirs.
+        drawn: int64 [B], actions as bits: with a die thrown the mean over these moves is returned
+            instead of the best, where there are any (unchecked: they must be legal).
     """
     values = np.empty((len(states), 4))
     playing = (states["die"] != 0) & (states["status"] == RUNNING)
     rows = np.flatnonzero(~playing)
     values[rows] = evaluator.value(take_states(states, rows))
     for part in np.array_split(np.flatnonzero(playing), max(1, -(-len(states) // CHUNK))):
+        if len(part) == 0:
+            continue
         thrown = take_states(states, part)
         after = exact_move_values(evaluator, thrown, rules)
-        if len(part):
-            values[part] = after[np.arange(len(part)), best_actions(after, thrown, rules)]
+        chosen = 1 << best_actions(after, thrown, rules).astype(np.int64)
+        if drawn is not None:
+            chosen = np.where(drawn[part] != 0, drawn[part], chosen)
+        shares = (chosen[:, None] >> np.arange(rules.board.actions) & 1).astype(np.float64)
+        shares /= shares.sum(axis=1, keepdims=True)
+        values[part] = np.einsum("ba,bas->bs", shares, after)
     return values
 
 

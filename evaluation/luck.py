@@ -34,7 +34,7 @@ import numpy.typing as npt
 from agents.evaluators import Evaluator, exact_move_values, make_evaluator, position_values
 from agents.linear_value import LinearValue
 from evaluation.counting import CHOICES, PASSES
-from evaluation.luck_kernel import advance_lucky_batch
+from evaluation.luck_kernel import advance_lucky_batch, drawn_among_batch
 from evaluation.match import DEFAULT_CAP, MatchResult, check_numbers, check_seatings, seated_rules
 from evaluation.statistics import Interval
 from evaluation.tabletop import TALLIES, Seating, Table, agent_names, blocks_for, make_agents
@@ -59,6 +59,9 @@ _REPORT_EVERY = 0.25  # seconds
 States = npt.NDArray[np.void]
 Floats = npt.NDArray[np.float64]
 Progress = Callable[[int, int], object]
+Known = tuple[Floats, npt.NDArray[np.int8]]
+"""How seats choose, where that is known: weights float64 [K, F], and int8 [B] the row of each
+position's seat to act, below 0 if it is not known."""
 
 
 @dataclass(frozen=True)
@@ -263,6 +266,10 @@ class LuckyTable(Table):
                 told = time.monotonic()
                 report(len(states) - len(waiting))
 
+    def _known(self, positions: States, seating: Seating) -> Known:
+        """Return how the seat to act of each position is known to choose."""
+        return self.weights, self.rows[seating[np.arange(len(positions)), positions["seat"]]]
+
     def _answers(self, positions: States, seating: Seating) -> npt.NDArray[np.int16]:
         return self._ask(positions, seating[np.arange(len(positions)), positions["seat"]])
 
@@ -275,7 +282,8 @@ class LuckyTable(Table):
             if len(rows) == 0:
                 return
             part = take_states(states, rows)
-            legal, luck = throw_with_luck(part, self.rules, self.value)
+            known = self._known(part, seating[rows])
+            legal, luck = throw_with_luck(part, self.rules, self.value, known)
             self.luck[rows] += luck
             choice = np.flatnonzero(legal & (legal - 1) != 0)
             actions = np.full(len(rows), -1, np.int16)
@@ -284,6 +292,10 @@ class LuckyTable(Table):
             if len(choice):
                 asked = take_states(part, choice)
                 actions[choice] = self._answers(asked, seating[rows[choice]])
+                self.luck[rows[choice]] += draw_luck(
+                    asked, actions[choice], self.rules, self.value,
+                    (known[0], known[1][choice]),
+                )
                 _count(counts, rows[choice], asked["seat"], actions[choice], r)
             moving = np.flatnonzero(actions >= 0)
             moved = take_states(part, moving)
@@ -329,16 +341,52 @@ def lot_luck(states: States, rules: Rules, value: Evaluator) -> Floats:
 
 
 def throw_with_luck(
-    states: States, rules: Rules, value: Evaluator
+    states: States, rules: Rules, value: Evaluator, known: Known | None = None
 ) -> tuple[npt.NDArray[np.int64], Floats]:
-    """Throw in every game (in place); return the legal actions, and the luck float64 [B, 4]."""
+    """Throw in every game (in place); return the legal actions, and the luck float64 [B, 4].
+
+    ``known`` says which seats that throw are weight vectors: after each face they make the moves
+    that they draw among; all others the best one. None: nobody is known.
+    """
     throws = expand_throws(states, rules)
-    after = position_values(value, throws.children, rules).reshape(-1, 6, 4)
+    drawn = None
+    if known is not None:
+        drawn = _drawn(throws.children, rules, (known[0], np.repeat(known[1], 6)))
+    after = position_values(value, throws.children, rules, drawn).reshape(-1, 6, 4)
     mean = (after * throws.chance.reshape(-1, 6, 1)).sum(axis=1)
     legal = np.empty(len(states), np.int64)
     throw_batch(states, rules.array, np.zeros(len(states), np.int8), legal)
     face = states["last_die"].astype(np.int64) - 1
     return legal, after[np.arange(len(states)), face] - mean
+
+
+def draw_luck(
+    positions: States,
+    actions: npt.NDArray[np.int16],
+    rules: Rules,
+    value: Evaluator,
+    known: Known,
+) -> Floats:
+    """Return the luck of having drawn these of several equal actions: float64 [B, 4].
+
+    0 for seats that are not known to draw.
+    """
+    luck = np.zeros((len(positions), 4))
+    drawn = _drawn(positions, rules, known)
+    rows = np.flatnonzero(drawn & (drawn - 1) != 0)
+    if len(rows):
+        after = exact_move_values(value, take_states(positions, rows), rules)
+        shares = (drawn[rows, None] >> np.arange(rules.board.actions) & 1).astype(np.float64)
+        shares /= shares.sum(axis=1, keepdims=True)
+        luck[rows] = after[np.arange(len(rows)), actions[rows]]
+        luck[rows] -= np.einsum("ba,bas->bs", shares, after)
+    return luck
+
+
+def _drawn(states: States, rules: Rules, known: Known) -> npt.NDArray[np.int64]:
+    drawn = np.empty(len(states), np.int64)
+    drawn_among_batch(states, rules.array, *known, drawn)
+    return drawn
 
 
 def play_with_luck(
