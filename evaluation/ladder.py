@@ -50,7 +50,7 @@ from kimble_env.rules import Rules, find_rules
 
 RULES = ("kimble", "kombat", "norske")
 PLAYERS = (2, 3, 4)
-SEARCHING = ("net", "search:depth=1")
+SEARCHING = ("net", "search:depth=1,eval=linear", "search:depth=2,eval=linear")
 """Agents that play adjusted matches; ``net`` is the network that ships for the rules, if any."""
 YARDSTICKS = (ANCHOR, "tuned")
 HALF_WIDTH = 0.005
@@ -217,6 +217,7 @@ class Ladder:
         seconds: CPU seconds that one match of a searching agent may take.
         fast: the agents of the tournaments.
         searching: the agents that play adjusted matches.
+        against: the yardsticks of those matches; all if left out.
     """
 
     def __init__(
@@ -228,6 +229,7 @@ class Ladder:
         seconds: float = 30.0,
         fast: Sequence[str] | None = None,
         searching: Sequence[str] = SEARCHING,
+        against: Sequence[str] | None = None,
     ) -> None:
         self.folder = folder
         self.games = games
@@ -235,6 +237,7 @@ class Ladder:
         self.seconds = seconds
         self.fast = list(fast) if fast is not None else fast_agents()
         self.searching = list(searching)
+        self.against = list(against) if against is not None else self.yardsticks
         folder.mkdir(parents=True, exist_ok=True)
 
     @property
@@ -244,6 +247,11 @@ class Ladder:
 
     def play(self, name: str, players: int, say: Any = print) -> None:
         """Play everything that is missing of one rule set and number of players."""
+        self.play_fast(name, players, say)
+        self.play_searching(name, players, say)
+
+    def play_fast(self, name: str, players: int, say: Any = print) -> None:
+        """Play what is missing of the heuristics: their tournament and their matches alone."""
         rules = find_rules(name).replace(players=players)
         key = f"{name}-{players}p"
         settings = make_settings(self.fast, rules, seed=SEED)
@@ -257,6 +265,11 @@ class Ladder:
             for spec in self.fast:
                 if spec != other:
                     self._alone(key, spec, other, rules, say)
+
+    def play_searching(self, name: str, players: int, say: Any = print) -> None:
+        """Play what is missing of the networks and searching agents."""
+        rules = find_rules(name).replace(players=players)
+        key = f"{name}-{players}p"
         for name_of in self.searching:
             spec = f"net:{key}" if name_of == "net" else name_of
             try:
@@ -264,7 +277,7 @@ class Ladder:
             except KimbleError as error:
                 say(f"{key}: no {spec}: {error}")
                 continue
-            for other in self.yardsticks:
+            for other in self.against:
                 self._alone_adjusted(key, spec, other, rules, say)
 
     def _alone(self, key: str, spec: str, other: str, rules: Rules, say: Any) -> None:
@@ -521,18 +534,29 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument(
         "--agents", nargs="*", help="of the tournaments; all heuristics if left out"
     )
-    parser.add_argument("--searching", nargs="*", default=list(SEARCHING))
+    parser.add_argument(
+        "--searching", nargs="*", default=list(SEARCHING), help="net: the shipped network, if any"
+    )
+    parser.add_argument(
+        "--searching-against", nargs="*", choices=YARDSTICKS, help="all yardsticks if left out"
+    )
+    parser.add_argument(
+        "--only-searching", action="store_true", help="leave the heuristics as they are"
+    )
     parser.add_argument("--no-play", action="store_true", help="only write the document")
     given = parser.parse_args(arguments)
     ladder = Ladder(
         given.folder, given.games, given.points / 100, given.tuned_points / 100, given.seconds,
-        given.agents, given.searching,
+        given.agents, given.searching, given.searching_against,
     )  # fmt: skip
     keys = [(name, players) for name in RULES for players in PLAYERS]
     if not given.no_play:
         for name, players in keys:
-            if not given.only or f"{name}-{players}p" in given.only:
-                ladder.play(name, players)
+            if given.only and f"{name}-{players}p" not in given.only:
+                continue
+            if not given.only_searching:
+                ladder.play_fast(name, players)
+            ladder.play_searching(name, players)
     if given.write is None:
         return
     found = [ladder.figures(name, players) for name, players in keys]

@@ -2,7 +2,10 @@
 
 The *luck* of a chance event is the value after it less the mean value over everything it could have
 been: of a throw over the six faces, of a battle over its outcomes, of the lot for the start over
-the seats. The value after a face is that after the best move for it, by a frozen evaluator.
+the seats, of the draw between moves that are equal to a weight vector (all of them to ``random``)
+over these moves. The value after a face is that after the move which the seat would make: a weight
+vector's is known (the mean over the moves that it draws among), for all others it is the best one
+by the frozen evaluator.
 
 The adjusted result of a game is its result less all its luck. Given what has happened before, each
 piece of luck has mean zero, whatever the evaluator says and whoever plays: the mean that is taken
@@ -21,6 +24,7 @@ rule set with 2, 3 and 4 players: ``python -m evaluation.luck``.
 from __future__ import annotations
 
 import os
+import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -412,42 +416,65 @@ LINE_UPS = (("mixed", "random"), ("mixed", "cautious"))
 """Agents of the table of ``main``: the first against the second in all other seats."""
 
 
-def saved_table(games: int, seed: int, names: Sequence[str]) -> str:
+def saved_table(
+    games: int, seed: int, names: Sequence[str], evaluators: Sequence[str] = ("linear",)
+) -> str:
     """Play one agent against another in every rule set and number of players; return a table.
 
     Text in Markdown, a row each: raw and adjusted share of the first agent with 95 % intervals of
     the blocks, the variance of a game and of a block (all seatings on the same dice), raw over
-    adjusted, and raw less adjusted in standard errors.
+    adjusted, raw less adjusted in standard errors, and CPU milliseconds per game.
+
+    Args:
+        games: of each row, at least.
+        seed: of the dice.
+        names: of the rule sets.
+        evaluators: specs; ``net`` is the network that ships for the rules and players.
     """
     lines = [
-        "| game | line-up | raw, % | adjusted, % | saved, game | saved, block | z | evaluator |",
-        "|---|---|---|---|---|---|---|---|",
+        "| game | line-up | raw, % | adjusted, % | saved, game | saved, block | z | CPU ms "
+        "| evaluator |",
+        "|---|---|---|---|---|---|---|---|---|",
     ]
     for name in names:
         for players in (2, 3, 4):
             for first, others in LINE_UPS:
-                result = play_adjusted([first, *[others] * (players - 1)], name, games, seed)
-                half = 1.96 * _error(result.raw.scores[:, :, 0].mean(axis=1))
-                lines.append(
-                    f"| {name} {players}p | {first} v {others} "
-                    f"| {100 * result.raw.share(0):.2f} ± {100 * half:.2f} "
-                    f"| {100 * result.share(0):.2f} ± {196 * result.error(0):.2f} "
-                    f"| {result.saved_per_game(0):.1f} | {result.saved(0):.1f} "
-                    f"| {result.agreement(0):+.1f} | `{result.evaluator_hash}` |"
-                )
+                for evaluator in evaluators:
+                    line_up = [first, *[others] * (players - 1)]
+                    play_adjusted(line_up, name, 1, seed, evaluator=evaluator)  # compiles
+                    start = time.process_time()
+                    result = play_adjusted(line_up, name, games, seed, evaluator=evaluator)
+                    cost = 1000 * (time.process_time() - start) / result.raw.games
+                    lines.append(_saved_row(f"{name} {players}p", result, first, others, cost))
+                    print(lines[-1], file=sys.stderr, flush=True)
     return "\n".join(lines)
 
 
+def _saved_row(
+    game: str, result: AdjustedResult, first: str, others: str, milliseconds: float
+) -> str:
+    half = 1.96 * _error(result.raw.scores[:, :, 0].mean(axis=1))
+    return (
+        f"| {game} | {first} v {others} "
+        f"| {100 * result.raw.share(0):.2f} ± {100 * half:.2f} "
+        f"| {100 * result.share(0):.2f} ± {196 * result.error(0):.2f} "
+        f"| {result.saved_per_game(0):.1f} | {result.saved(0):.1f} "
+        f"| {result.agreement(0):+.1f} | {milliseconds:.1f} "
+        f"| {result.evaluator} `{result.evaluator_hash}` |"
+    )
+
+
 def main() -> None:
-    """Print what luck adjustment by the linear values saves, and that the means agree."""
+    """Print what luck adjustment saves by each evaluator, and that the means agree."""
     import argparse
 
     parser = argparse.ArgumentParser(description="What luck adjustment saves, as a table.")
     parser.add_argument("--games", type=int, default=2000, help="of each line, at least")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--rules", nargs="*", default=["kimble", "kombat", "norske"])
+    parser.add_argument("--evaluators", nargs="*", default=["linear"], help="linear, net, ...")
     options = parser.parse_args()
-    print(saved_table(options.games, options.seed, options.rules))
+    print(saved_table(options.games, options.seed, options.rules, options.evaluators))
 
 
 if __name__ == "__main__":
