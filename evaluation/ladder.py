@@ -12,8 +12,13 @@ For each rule set with 2, 3 and 4 players:
 * searching agents play the same two matches with the luck of the dice taken off, because raw games
   of theirs would take days. What they then needed, and what raw games would have, is told.
 
-Everything finished is kept in the folder, so that a run that was stopped goes on. All matches
-alone against a yardstick use the same seed, so there all agents meet the same dice.
+Everything finished is kept in the folder, so that a run that was stopped goes on. What the folder
+lacks stays as the page has it, while rules, agents and evaluator are the same. So after new
+networks, or a new search, theirs are the only games to play::
+
+    python -m evaluation.ladder --only-searching --searching net --write docs/ladder.md
+
+All matches alone against a yardstick use the same seed, so there all agents meet the same dice.
 """
 
 from __future__ import annotations
@@ -55,6 +60,7 @@ SEARCHING = ("net", "search:depth=1,eval=linear", "search:depth=2,eval=linear")
 YARDSTICKS = (ANCHOR, "tuned")
 HALF_WIDTH = 0.005
 SEED = 2026
+FORMAT = "kimble-ladder-1"
 _PILOT = 400  # games that tell how many are needed
 _CHUNK_SECONDS = 20.0  # of a searching agent's match between two savings
 
@@ -327,39 +333,86 @@ class Ladder:
 
     # --------------------------------------------------------------------------------- the document
 
-    def figures(self, name: str, players: int) -> dict[str, Any] | None:
-        """Return all figures of one rule set and number of players; None if nothing is kept."""
+    def figures(
+        self, name: str, players: int, before: dict[str, Any] | None = None
+    ) -> dict[str, Any] | None:
+        """Return all figures of one rule set and number of players; None if nothing is kept.
+
+        Args:
+            name, players: of the rules.
+            before: figures of an earlier run. What the folder lacks is taken from them, where the
+                rules and the agents are still the same.
+        """
         key = f"{name}-{players}p"
+        rules = find_rules(name).replace(players=players)
+        known = before if before is not None and _still_true(before, rules) else None
         path = self.folder / f"{key}.jsonl"
-        if not path.exists():
+        if path.exists():
+            found = _tournament_figures(summarise(read_tournament(path), running=False))
+        elif known is not None:
+            found = {**known, "agents": [dict(agent) for agent in known["agents"]]}
+        else:
             return None
-        tournament = read_tournament(path)
-        summary = summarise(tournament, running=False)
-        lines = self.rows(key, "alone")
-        prints = {agent["agent"]: agent["fingerprint"] for agent in summary["agents"]}
-        agents = []
-        for agent in summary["agents"]:
-            met = {
-                row["other"]: {k: row[k] for k in ("share", "interval95", "games", "truncated")}
-                for row in lines
-                if row["agent"] == agent["agent"]
-                and row["fingerprint"] == agent["fingerprint"]
-                and row["other_fingerprint"] == prints.get(row["other"])
-            }
-            keep = ("agent", "fingerprint", "games", "elo", "elo95", "points", "points95",
-                    "pass_share", "captures_per_game", "mean_length")  # fmt: skip
-            agents.append({**{k: agent[k] for k in keep}, "alone_against": met})
-        return {
-            "rules": summary["rules"],
-            "rules_hash": summary["rules_hash"],
-            "players": players,
-            "games": summary["games"],
-            "truncated_share": summary["truncated_share"],
-            "mean_length": summary["mean_length"],
-            "versions": summary["versions"],
-            "agents": agents,
-            "searching": [r["row"] for r in self.rows(key, "searching")],
-        }
+        prints = {agent["agent"]: agent["fingerprint"] for agent in found["agents"]}
+        earlier = {} if known is None else {a["agent"]: a for a in known["agents"]}
+        lines = [
+            row
+            for row in self.rows(key, "alone")
+            if row["fingerprint"] == prints.get(row["agent"])
+            and row["other_fingerprint"] == prints.get(row["other"])
+        ]
+        for agent in found["agents"]:
+            met = dict(earlier.get(agent["agent"], {}).get("alone_against", {}))
+            for row in lines:
+                if row["agent"] == agent["agent"]:
+                    keep = ("share", "interval95", "games", "truncated")
+                    met[row["other"]] = {k: row[k] for k in keep}
+            agent["alone_against"] = met
+        rows = [r["row"] for r in self.rows(key, "searching")]
+        mine = {(row["agent"], row["other"]) for row in rows}
+        if known is not None:
+            rows += [r for r in known["searching"] if (r["agent"], r["other"]) not in mine]
+        rows = [row for row in rows if _prints_of(row, rules) == [row[k] for k in _PRINTS]]
+        found["searching"] = sorted(
+            rows, key=lambda r: (YARDSTICKS.index(r["other"]), -r["share"])
+        )
+        return found
+
+
+_PRINTS = ("fingerprint", "other_fingerprint", "adjust_hash")
+
+
+def _prints_of(row: dict[str, Any], rules: Rules) -> list[str]:
+    """Return what the agents and the evaluator of a row are made of today."""
+    from agents.evaluators import make_evaluator
+
+    try:
+        prints = [fingerprint(make_agent(row[k], rules), row[k]) for k in ("agent", "other")]
+        return [*prints, make_evaluator(row["adjust"], rules).hash]
+    except KimbleError:  # there is no such agent any more
+        return []
+
+
+def _still_true(figures: dict[str, Any], rules: Rules) -> bool:
+    """Tell whether figures are of these very rules and of the agents as they are today."""
+    if figures["rules_hash"] != rules.hash or figures["players"] != rules.players:
+        return False
+    try:
+        return all(
+            fingerprint(make_agent(a["agent"], rules), a["agent"]) == a["fingerprint"]
+            for a in figures["agents"]
+        )
+    except KimbleError:
+        return False
+
+
+def _tournament_figures(summary: dict[str, Any]) -> dict[str, Any]:
+    keep = ("agent", "fingerprint", "games", "elo", "elo95", "points", "points95",
+            "pass_share", "captures_per_game", "mean_length")  # fmt: skip
+    of_all = ("rules", "rules_hash", "players", "games", "truncated_share", "mean_length",
+              "versions")  # fmt: skip
+    agents = [{k: agent[k] for k in keep} for agent in summary["agents"]]
+    return {**{k: summary[k] for k in of_all}, "agents": agents}
 
 
 def measure_speed(agents: Sequence[str], blocks: int = 300) -> dict[str, float]:
@@ -433,9 +486,12 @@ How to read the tables:
 
 Networks and searching agents are slow, so their luck is taken off: *adjusted* is the win share less
 what the dice gave, an unbiased estimate (`kimble evaluate --adjust linear`). *raw* is the share of
-the same games, *variance ÷* how many times smaller the variance has become, *saved* the raw games
-that the same interval would have taken beyond those played, *agree* the difference of raw and
-adjusted in standard errors (a self-test: it should lie within ±4).
+the same games, *variance ÷* how many times smaller the variance of a block has become, *saved* the
+raw games that the same interval would have taken beyond those played, *agree* the difference of raw
+and adjusted in standard errors (a self-test: it should lie within ±4). They play until ±0.5 points
+or for the CPU seconds that they are given; a wider ± means that these were used up, a match that is
+not there that it was not played. The games come from several runs that filled one record; what was
+played earlier stays while rules, weights, networks and evaluator are the same.
 """
 
 
@@ -517,6 +573,16 @@ def _searching(ladder: dict[str, Any]) -> list[str]:
     return lines
 
 
+def _figures_before(path: Path) -> dict[tuple[str, int], dict[str, Any]]:
+    """Return the figures of a page written earlier, by rule set and number of players."""
+    if not path.exists():
+        return {}
+    data = json.loads(path.read_text(encoding="utf-8"))
+    if data.get("format") != FORMAT or data.get("seed") != SEED:
+        return {}
+    return {(ladder["rules"], ladder["players"]): ladder for ladder in data["ladders"]}
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """Play what is missing and write the document."""
     parser = argparse.ArgumentParser(prog="python -m evaluation.ladder", description=__doc__)
@@ -559,7 +625,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
             ladder.play_searching(name, players)
     if given.write is None:
         return
-    found = [ladder.figures(name, players) for name, players in keys]
+    before = _figures_before(given.write.with_suffix(".json"))
+    found = [ladder.figures(*key, before.get(key)) for key in keys]
     kept = [figures for figures in found if figures is not None]
     if not kept:
         raise KimbleError(f"nothing has been played in {given.folder}")
@@ -569,7 +636,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     )
     speeds = measure_speed(ladder.fast)
     write_whole(given.write, document(kept, command, speeds))
-    data = {"format": "kimble-ladder-1", "kimble_rl": __version__, "seed": SEED, "ladders": kept,
+    data = {"format": FORMAT, "kimble_rl": __version__, "seed": SEED, "ladders": kept,
             "games_per_cpu_second": speeds}  # fmt: skip
     write_whole(given.write.with_suffix(".json"), json.dumps(data, indent=1) + "\n")
 

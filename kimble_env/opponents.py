@@ -39,6 +39,7 @@ import inspect
 import json
 import math
 import re
+import traceback
 from collections.abc import Callable, Mapping, Sequence
 from importlib import metadata
 from pathlib import Path
@@ -48,7 +49,14 @@ import numpy as np
 import numpy.typing as npt
 
 from kimble_env.board import SEAT_LETTERS
-from kimble_env.errors import AgentError, IllegalMoveError, NotationError, PositionError, nearest
+from kimble_env.errors import (
+    AgentError,
+    IllegalMoveError,
+    KimbleError,
+    NotationError,
+    PositionError,
+    nearest,
+)
 from kimble_env.features import (
     FEATURE_COUNT,
     FEATURES,
@@ -401,12 +409,19 @@ class CheckedAgent:
 
         Raises:
             PositionError: naming every fault of every position.
-            AgentError: the answer has another shape or is not of whole numbers.
+            AgentError: the answer has another shape or is not of whole numbers, or the agent fails
+                with an error of its own (which is the cause).
             IllegalMoveError: an action that is not legal.
         """
         check_decisions(positions, self.rules)
         _check_keys(keys, len(positions))
-        answer = self.inner.act(hide_random_state(positions), keys.copy())
+        asked = hide_random_state(positions)
+        try:
+            answer = self.inner.act(asked, keys.copy())
+        except KimbleError:
+            raise
+        except Exception as error:
+            raise AgentError(_failure(self.spec, error)) from error
         return check_actions(positions, self.rules, answer, self.spec)
 
     def __repr__(self) -> str:
@@ -426,10 +441,17 @@ class CheckedEvaluator(CheckedAgent):
 
         Raises:
             PositionError: naming every fault of every position.
-            AgentError: the answer has another shape, or chances that are not in 0..1.
+            AgentError: the answer has another shape, or chances that are not in 0..1, or the agent
+                fails with an error of its own.
         """
         check_decisions(positions, self.rules)
-        answer = self.inner.evaluate(hide_random_state(positions))
+        asked = hide_random_state(positions)
+        try:
+            answer = self.inner.evaluate(asked)
+        except KimbleError:
+            raise
+        except Exception as error:
+            raise AgentError(_failure(self.spec, error)) from error
         try:
             win = np.asarray(answer, np.float32)
         except (TypeError, ValueError):
@@ -443,6 +465,13 @@ class CheckedEvaluator(CheckedAgent):
         if not ((win >= 0.0) & (win <= 1.0)).all():
             raise AgentError(f"agent {self.spec!r} returns win chances that are not in 0..1")
         return win
+
+
+def _failure(spec: str, error: Exception) -> str:
+    """Return what happened in a user's code, and where."""
+    place = traceback.extract_tb(error.__traceback__)[-1]
+    where = f"{Path(place.filename).name}, line {place.lineno}, in {place.name}"
+    return f"agent {spec!r} fails: {type(error).__name__}: {error} ({where})"
 
 
 def _remake(recipe: str, rules: Rules, spec: str) -> Agent:
@@ -474,6 +503,7 @@ def _from_object(thing: Any, rules: Rules, spec: str | None, recipe: str | None)
         if _parameters(thing)[:1] == ["rules"]:
             thing = thing(rules)
         else:
+            _check_signature(thing, name)
             thing = FunctionAgent(name, rules, thing)
     if not callable(getattr(thing, "act", None)):
         raise AgentError(f"{name} is no agent: it has no act(positions, keys)")
@@ -484,6 +514,21 @@ def _from_object(thing: Any, rules: Rules, spec: str | None, recipe: str | None)
         return thing
     kind = CheckedEvaluator if callable(getattr(thing, "evaluate", None)) else CheckedAgent
     return kind(thing, rules, name, recipe)
+
+
+def _check_signature(function: Callable[..., Any], name: str) -> None:
+    """Check that a move function can be called with a game, and the key if it asks for one."""
+    options = {"key": 0} if "key" in _parameters(function)[1:] else {}
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):  # one that does not tell
+        return
+    try:
+        signature.bind(None, **options)
+    except TypeError:
+        raise AgentError(
+            f"{name} is no agent: a move function takes (game) or (game, key), not {signature}"
+        ) from None
 
 
 def _instance(kind: Any, rules: Rules) -> Any:

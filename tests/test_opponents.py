@@ -289,6 +289,25 @@ def test_bad_own_agents_are_named(spec: str, message: str, own: str, tmp_path: P
         make_agent(spec.format(own=own, broken=broken), KIMBLE)
 
 
+def test_what_a_function_cannot_be_called_with_is_said_when_it_is_made() -> None:
+    with pytest.raises(AgentError, match=r"takes \(game\) or \(game, key\), not \(game, extra\)"):
+        make_agent(lambda game, extra: None, KIMBLE)
+    with pytest.raises(AgentError, match=r"takes \(game\) or \(game, key\), not \(\)"):
+        make_agent(lambda: None, KIMBLE)
+    make_agent(lambda game, key, more=1: None, KIMBLE)
+
+
+def test_an_error_in_an_agent_is_told_with_its_place(tmp_path: Path) -> None:
+    file = tmp_path / "falls.py"
+    file.write_text("def play(game):\n    return 1 / 0\n", encoding="utf-8")
+    agent = make_agent(f"{file}:play", find_rules("kimble", players=2))
+    game = Game.from_text("kimble R3,20/Y5 R 4 1")
+    told = r"fails: ZeroDivisionError: division by zero \(falls.py, line 2, in play\)"
+    with pytest.raises(AgentError, match=told) as caught:
+        choose(agent, game)
+    assert isinstance(caught.value.__cause__, ZeroDivisionError)
+
+
 def test_an_agent_for_other_rules_is_refused() -> None:
     agent = make_agent("random", find_rules("norske"))
     with pytest.raises(AgentError, match=r"plays norske .*, not kimble"):
@@ -561,7 +580,7 @@ def test_a_subclass_of_weight_agent_decides_in_its_own_way() -> None:
             raise RuntimeError("asked")
 
     agent = Refuses("refuses", find_rules("kimble", players=2), np.zeros(len(FEATURES)))
-    with pytest.raises(RuntimeError, match="asked"):
+    with pytest.raises(AgentError, match="'refuses' fails: RuntimeError: asked"):
         play_match([agent, "random"], "kimble", 4)
 
 

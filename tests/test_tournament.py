@@ -626,5 +626,20 @@ def test_the_ladder_goes_on_where_it_stopped_and_writes_its_page(tmp_path: Path)
     met = best["alone_against"]["random"]
     assert f"{100 * met['share']:.1f}" in text
     assert (met["interval95"][1] - met["interval95"][0]) / 2 <= 0.06
+    empty = ["--folder", str(tmp_path / "empty"), "--agents", "random", "--no-play", "--write"]
     with pytest.raises(KimbleError, match="nothing has been played"):
-        ladder.main(["--folder", str(tmp_path / "empty"), "--no-play", "--write", str(page)])
+        ladder.main([*empty, str(tmp_path / "other.md")])
+
+    # What the folder lacks stays, but not a row of a network or search that is another now.
+    ladder.main([*empty, str(page)])
+    kept = json.loads(page.with_suffix(".json").read_text(encoding="utf-8"))
+    assert kept["ladders"] == data["ladders"]
+    data["ladders"][0]["searching"][0]["fingerprint"] = "0" * 16
+    page.with_suffix(".json").write_text(json.dumps(data), encoding="utf-8")
+    ladder.main([*empty, str(page)])
+    kept = json.loads(page.with_suffix(".json").read_text(encoding="utf-8"))
+    assert kept["ladders"] == [{**found, "searching": found["searching"][1:]}]
+    data["ladders"][0]["agents"][0]["fingerprint"] = "0" * 16
+    page.with_suffix(".json").write_text(json.dumps(data), encoding="utf-8")
+    with pytest.raises(KimbleError, match="nothing has been played"):
+        ladder.main([*empty, str(page)])
