@@ -282,13 +282,16 @@ def weight_vector(weights: Mapping[str, Any] | Sequence[Any]) -> npt.NDArray[np.
     """
     if not isinstance(weights, Mapping):
         return _check_weights("weights", weights)
-    faults = [f"unknown feature {name!r}" for name in weights if name not in FEATURES]
+    unknown = [str(name) for name in weights if name not in FEATURES]
+    faults = [f"unknown feature {name!r}{nearest(name, FEATURES)}" for name in unknown]
     for name, value in weights.items():
         number = isinstance(value, int | float) and not isinstance(value, bool)
         if not number or not math.isfinite(value):
             faults.append(f"weight of {name!r} must be a finite number, got {value!r}")
+    if unknown:
+        faults.append(f"known features: {', '.join(FEATURES)}")
     if faults:
-        raise AgentError(f"{'; '.join(faults)}; known features: {', '.join(FEATURES)}")
+        raise AgentError("; ".join(faults))
     return np.array([float(weights.get(name, 0.0)) for name in FEATURES])
 
 
@@ -708,6 +711,8 @@ def choose(agent: str | Agent | Callable[..., Any], game: Game) -> Move:
 
 
 def _unknown(spec: str) -> str:
+    if spec.endswith(".py"):
+        return f"{spec!r} names a file only; name the agent in it too: {spec}:NAME"
     known = sorted(known_specs())
     text = f"unknown agent {spec!r}{nearest(spec, known)}; known: {', '.join(known)}"
     text += ", a file.py:name or a module:name"

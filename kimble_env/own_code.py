@@ -90,8 +90,12 @@ def _load_file(path: Path) -> ModuleType:
             del sys.modules[name]
         else:
             sys.modules[name] = previous
-        raise AgentError(f"{path} fails while it is loaded: {error!r}") from error
+        raise AgentError(f"{path} fails while it is loaded: {_told(error)}") from error
     return module
+
+
+def _told(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"
 
 
 def _load_module(place: str, spec: str) -> ModuleType:
@@ -103,6 +107,6 @@ def _load_module(place: str, spec: str) -> ModuleType:
             error.name.split(".")
         ):
             raise AgentError(f"there is no module {place!r} (in {spec!r})") from None
-        raise AgentError(f"module {place!r} fails while it is loaded: {error!r}") from error
+        raise AgentError(f"module {place!r} fails while it is loaded: {_told(error)}") from error
     except Exception as error:
-        raise AgentError(f"module {place!r} fails while it is loaded: {error!r}") from error
+        raise AgentError(f"module {place!r} fails while it is loaded: {_told(error)}") from error

@@ -279,7 +279,10 @@ def test_own_agents_work_in_every_rule_set(own: str) -> None:
         ("weights:mine\0.json", "cannot read that file"),
         ("no_such_module_here:x", "there is no module 'no_such_module_here'"),
         ("json.no_such_part:x", "there is no module 'json.no_such_part'"),
-        ("{broken}:x", "fails while it is loaded: ZeroDivisionError"),
+        ("{broken}:x", "fails while it is loaded: ZeroDivisionError: division by zero"),
+        ("{broken}", "names a file only; name the agent in it too: .*broken.py:NAME"),
+        ('weights:{{"captur": 1}}', "unknown feature 'captur'; did you mean capture\\?; known"),
+        ('weights:{{"capture": NaN}}', "weight of 'capture' must be a finite number, got nan$"),
     ],
 )
 def test_bad_own_agents_are_named(spec: str, message: str, own: str, tmp_path: Path) -> None:
