@@ -40,7 +40,10 @@ def fast(function: F) -> F:
 def inner(function: F) -> F:
     """Compile as ``fast`` does, copied into its callers: for what is called once per cell.
 
-    Passing a dozen arrays to a function takes longer than such a function itself.
+    Passing a dozen arrays to a function takes longer than such a function itself, and counting who
+    refers to them longer still (five to twenty times the work of a cell). So nothing is counted in
+    here (``_nrt``): such a function must neither make an array nor return one.
     """
-    compiled: F = _compiler(function.__module__.rpartition(".")[2])(function, forceinline=True)
+    options = {"forceinline": True, "_nrt": False}
+    compiled: F = _compiler(function.__module__.rpartition(".")[2])(function, **options)
     return compiled
