@@ -43,6 +43,7 @@ from kimble_env.kernel import (
     game_keys,
     new_game_batch,
     play_random_batch,
+    throw_batch,
 )
 from kimble_env.opponents import make_agent
 from kimble_env.rules import Rules, find_rules
@@ -385,6 +386,31 @@ def test_tables_are_made_on_first_use_and_kept(
     assert np.array_equal(first.values(states), again.values(states))
     with pytest.raises(TableError, match=r"kimble solve --rules .* --pieces 4"):
         find_table("kimble[pass_allowed=no]", 4)
+
+
+@pytest.mark.long
+def test_three_pieces_are_solved_when_first_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """From an empty cache folder to moves of the agent; who waits is told what for."""
+    monkeypatch.setenv("KIMBLE_CACHE", str(tmp_path))
+    rules = two_seats(FORCED, 3)
+    states = random_positions(rules, 100_000, seed=2)
+    thrown = np.where(np.arange(len(states)) % 2 == 0, 6, 3).astype(np.int8)
+    legal = np.empty(len(states), np.int64)
+    throw_batch(states, rules.array, thrown, legal)
+    choice = np.ascontiguousarray(states[legal & (legal - 1) != 0])
+    keys = np.arange(len(choice), dtype=np.uint64)
+    actions = make_agent("exact", rules).act(choice, keys)
+    told = capsys.readouterr().err
+    assert "some minutes" in told
+    assert table_path(rules).exists()
+    table = find_table(rules)
+    assert capsys.readouterr().err == ""
+    win = table.moves(choice)
+    assert np.array_equal(win[np.arange(len(win)), actions], win.max(axis=1))
+    before = random_positions(rules, 100_000, seed=3)
+    assert np.abs(table.backups(before) - table.values(before)).max() < 3e-5  # 16-bit values
 
 
 def test_a_damaged_table_is_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from agents.exact.compiling import fast, inner
-from agents.exact.kernels import FIXED, STAY
+from agents.exact.kernels import BEST, FIXED, STAY
 from kimble_env.features import best_actions, weights_plan
 from kimble_env.kernel import legal_actions
 
@@ -95,37 +95,73 @@ def row_of(own, across, again, k):
 
 
 @inner
-def reach_a(
-    p_rows, q_rows, moves, hits, losers, chances, b_masks, b_fields, b_minus, i, j, g, die, n, at,
-    part,
-):
+def reach_a(where, a, b, i, j, g, die, n, at, part):
     """Write where move n of seat a leads (offsets, chances); return how many places that is."""
-    row, q = row_of(p_rows, q_rows, die == 5, moves[i, g, die, n]), hits[i, g, die, n]
-    if q < 0 or (b_masks[j] >> q) & 1 == 0:
+    p_rows, q_rows = where.p_rows, where.q_rows
+    row, q = row_of(p_rows, q_rows, die == 5, a.moves[i, g, die, n]), a.hits[i, g, die, n]
+    if q < 0 or (b.masks[j] >> q) & 1 == 0:
         at[0], part[0] = row + j, 1.0
         return 1
-    m = b_minus[j, unit_on(b_fields, j, q)]
-    lost = row_of(p_rows, q_rows, die == 5, losers[i, g, die, n])
+    m = b.minus[j, unit_on(b.fields, j, q)]
+    lost = row_of(p_rows, q_rows, die == 5, a.losers[i, g, die, n])
     at[0], at[1], at[2] = row + m, lost + m, lost + j
-    part[0], part[1], part[2] = chances[q, 0], chances[q, 1], chances[q, 2]
+    part[0], part[1], part[2] = a.chances[q, 0], a.chances[q, 1], a.chances[q, 2]
     return 3
 
 
 @inner
-def reach_b(
-    p_rows, q_rows, p_base, q_base, width, moves, hits, losers, chances, a_masks, a_fields, a_minus,
-    i, j, g, die, n, at, part,
-):
+def reach_b(where, a, b, i, j, g, die, n, at, part):
     """Write where move n of seat b leads; the same as ``reach_a`` from the other side."""
-    c, q = moves[j, g, die, n], hits[j, g, die, n]
-    if q < 0 or (a_masks[i] >> q) & 1 == 0:
-        at[0], part[0] = (q_base[c] if die == 5 else p_base[c]) + i * width[c], 1.0
+    p_rows, q_rows = where.p_rows, where.q_rows
+    c, q = b.moves[j, g, die, n], b.hits[j, g, die, n]
+    if q < 0 or (a.masks[i] >> q) & 1 == 0:
+        base = where.q_base[c] if die == 5 else where.p_base[c]
+        at[0], part[0] = base + i * where.width[c], 1.0
         return 1
-    row = row_of(q_rows, p_rows, die == 5, a_minus[i, unit_on(a_fields, i, q)])
-    u = losers[j, g, die, n]
+    row = row_of(q_rows, p_rows, die == 5, a.minus[i, unit_on(a.fields, i, q)])
+    u = b.losers[j, g, die, n]
     at[0], at[1], at[2] = row + c, row + u, row_of(q_rows, p_rows, die == 5, i) + u
-    part[0], part[1], part[2] = chances[q, 0], chances[q, 1], chances[q, 2]
+    part[0], part[1], part[2] = b.chances[q, 0], b.chances[q, 1], b.chances[q, 2]
     return 3
+
+
+@inner
+def reach(where, a, b, side, i, j, g, die, n, at, part):
+    """Write where a move of seat a (side 0) or b (side 1) leads; return how many places."""
+    if side == 0:
+        return reach_a(where, a, b, i, j, g, die, n, at, part)
+    return reach_b(where, a, b, i, j, g, die, n, at, part)
+
+
+@inner
+def choices(a, b, side, i, j, die):
+    """Return the guard that stands against a seat, its number of moves, and whether it may pass."""
+    if side == 0:
+        g = b.guard[j]
+        return g, a.counts[i, g, die], a.may_pass[i, die] != 0
+    g = a.guard[i]
+    return g, b.counts[j, g, die], b.may_pass[j, die] != 0
+
+
+@inner
+def cell_of(where, side, i, j):
+    """Return where the value of seat a (side 0) or b (side 1) about to throw lies."""
+    return (where.p_rows[i] if side == 0 else where.q_rows[i]) + j
+
+
+@inner
+def stay_value(where, side, i, j, die):
+    """Return the value of a throw that moves nothing: the same seat throws again after a 6."""
+    if die == 5:
+        return where.arena[cell_of(where, side, i, j)]
+    return 1.0 - where.arena[cell_of(where, 1 - side, i, j)]
+
+
+@inner
+def move_value(where, a, b, side, i, j, g, die, n, at, part):
+    """Return the value of a move for the seat that makes it."""
+    x = mean_at(where.arena, at, part, reach(where, a, b, side, i, j, g, die, n, at, part))
+    return x if die == 5 else 1.0 - x
 
 
 @inner
@@ -157,17 +193,19 @@ def chance_of_six(tries):
 
 
 @inner
-def play_out(kind, values, count, code, shares):
-    """Return the value of a throw with moves, none of which is a pass (for ``sweep_positions``)."""
-    x = values[0]
-    if kind == FIXED:
-        x = shares[0, code] * values[0]
-        for n in range(1, count):
-            x += shares[n, code] * values[n]
-        return x
-    for n in range(1, count):
-        x = max(x, values[n])
-    return x
+def throw_value(where, a, b, side, i, j, die, stay, kind, code, shares, at, part):
+    """Return the value of a throw of a BEST or FIXED player; no moves: that of staying."""
+    g, count, _ = choices(a, b, side, i, j, die)
+    if count == 0:
+        return stay
+    best = -1.0 if kind == BEST else 0.0
+    for n in range(count):
+        share = shares[n, code]
+        if kind == FIXED and share == 0.0:
+            continue
+        x = move_value(where, a, b, side, i, j, g, die, n, at, part)
+        best = max(best, x) if kind == BEST else best + share * x
+    return best
 
 
 @inner
@@ -191,9 +229,7 @@ def close_turn(total, six, stay, tries, moves6):
 
 
 @fast
-def sweep_positions(
-    where, a, b, kind_a, kind_b, codes_a, codes_b, shares, first, last
-):
+def sweep_positions(where, a, b, kind_a, kind_b, codes_a, codes_b, shares, first, last):
     """One sweep over rows ``last - 1`` down to ``first``, for games without passing.
 
     Args:
@@ -203,70 +239,44 @@ def sweep_positions(
     Returns:
         The largest change of a value.
     """
-    arena, p_rows, q_rows, p_base, q_base, width = where
-    a_moves, a_counts, a_hits, a_losers, _, a_tries, a_fields, a_minus, a_guard, a_masks = a[:10]
-    b_moves, b_counts, b_hits, b_losers, _, b_tries, b_fields, b_minus, b_guard, b_masks = b[:10]
-    a_seen, a_chances, b_chances = a.seen, a.chances, b.chances
+    arena = where.arena
     at, part = np.zeros(3, np.int64), np.zeros(3)
-    values = np.zeros(8)
     change = 0.0
     for i in range(last - 1, first - 1, -1):
-        for j in range(len(b_masks) - 1, -1, -1):
-            if b_masks[j] & a_seen[i] != 0:
+        for j in range(len(b.masks) - 1, -1, -1):
+            if b.masks[j] & a.seen[i] != 0:
                 continue
-            stay = 1.0 - arena[q_rows[i] + j]
-            g, total, x = b_guard[j], 0.0, stay
-            for die in range(6):
-                x, count = stay, a_counts[i, g, die]
-                for n in range(count):
-                    places = reach_a(
-                        p_rows, q_rows, a_moves, a_hits, a_losers, a_chances, b_masks, b_fields,
-                        b_minus, i, j, g, die, n, at, part,
-                    )  # fmt: skip
-                    v = mean_at(arena, at, part, places)
-                    values[n] = v if die == 5 else 1.0 - v
-                if count > 0:
-                    code = codes_a[i, die, j] if kind_a == FIXED else 0
-                    x = play_out(kind_a, values, count, code, shares)
-                if die < 5:
-                    total += x
-            new = close_turn(total, x, stay, a_tries[i], a_counts[i, g, 5])
-            change = max(change, abs(new - arena[p_rows[i] + j]))
-            arena[p_rows[i] + j] = new
-            stay = 1.0 - new
-            g, total, x = a_guard[i], 0.0, stay
-            for die in range(6):
-                x, count = stay, b_counts[j, g, die]
-                for n in range(count):
-                    places = reach_b(
-                        p_rows, q_rows, p_base, q_base, width, b_moves, b_hits, b_losers, b_chances,
-                        a_masks, a_fields, a_minus, i, j, g, die, n, at, part,
-                    )  # fmt: skip
-                    v = mean_at(arena, at, part, places)
-                    values[n] = v if die == 5 else 1.0 - v
-                if count > 0:
-                    code = codes_b[i, j, die] if kind_b == FIXED else 0
-                    x = play_out(kind_b, values, count, code, shares)
-                if die < 5:
-                    total += x
-            new = close_turn(total, x, stay, b_tries[j], b_counts[j, g, 5])
-            change = max(change, abs(new - arena[q_rows[i] + j]))
-            arena[q_rows[i] + j] = new
+            for side in range(2):
+                kind = kind_a if side == 0 else kind_b
+                stay, total, x = stay_value(where, side, i, j, 0), 0.0, 0.0
+                for die in range(6):
+                    code = 0
+                    if kind == FIXED:
+                        code = codes_a[i, die, j] if side == 0 else codes_b[i, j, die]
+                    x = throw_value(
+                        where, a, b, side, i, j, die, stay, kind, code, shares, at, part
+                    )
+                    if die < 5:
+                        total += x
+                _, sixes, _ = choices(a, b, side, i, j, 5)
+                tries = a.tries[i] if side == 0 else b.tries[j]
+                new = close_turn(total, x, stay, tries, sixes)
+                cell = cell_of(where, side, i, j)
+                change = max(change, abs(new - arena[cell]))
+                arena[cell] = new
     return change
 
 
 @inner
-def best_code(values, count, may_pass, stay, clear):
-    """Return the code of the best move: the first of equals, a pass only if clearly better."""
+def first_best(values, count, may_pass, clear):
+    """Return the first of the best moves, STAY if there is none or a pass is clearly better."""
     if count == 0:
-        return STAY_CODE
-    n = 0
-    for k in range(1, count):
-        if values[k] > values[n] + clear:
-            n = k
-    if may_pass and stay > values[n] + clear:
-        return STAY_CODE
-    return 1 << n
+        return STAY
+    first = 0
+    for n in range(1, count):
+        if values[n] > values[first] + clear:
+            first = n
+    return STAY if may_pass and values[STAY] > values[first] + clear else first
 
 
 @fast
@@ -278,46 +288,27 @@ def record(where, a, b, codes_a, codes_b, clear, found, first, last):
         clear: what a later move, or a pass, must be better by.
         found: int64 [2], the throws looked at and those where passing is best are added.
     """
-    arena, p_rows, q_rows, p_base, q_base, width = where
     at, part = np.zeros(3, np.int64), np.zeros(3)
     values = np.zeros(8)
-    a_moves, a_counts, a_hits, a_losers, a_pass, _, a_fields, a_minus, a_guard, a_masks = a[:10]
-    b_moves, b_counts, b_hits, b_losers, b_pass, _, b_fields, b_minus, b_guard, b_masks = b[:10]
-    a_seen, a_chances, b_chances = a.seen, a.chances, b.chances
     for i in range(first, last):
-        for j in range(len(b_masks)):
-            if b_masks[j] & a_seen[i] != 0:
+        for j in range(len(b.masks)):
+            if b.masks[j] & a.seen[i] != 0:
                 codes_a[i, :, j] = STAY_CODE
                 codes_b[i, j, :] = STAY_CODE
                 continue
-            for die in range(6):
-                g, count = b_guard[j], a_counts[i, b_guard[j], die]
-                for n in range(count):
-                    places = reach_a(
-                        p_rows, q_rows, a_moves, a_hits, a_losers, a_chances,
-                        b_masks, b_fields, b_minus, i, j, g, die, n, at, part,
-                    )  # fmt: skip
-                    v = mean_at(arena, at, part, places)
-                    values[n] = v if die == 5 else 1.0 - v
-                stay = arena[p_rows[i] + j] if die == 5 else 1.0 - arena[q_rows[i] + j]
-                code = best_code(values, count, a_pass[i, die] != 0, stay, clear)
-                codes_a[i, die, j] = code
-                found[0] += 1
-                found[1] += count > 0 and code == STAY_CODE
-                g, count = a_guard[i], b_counts[j, a_guard[i], die]
-                for n in range(count):
-                    places = reach_b(
-                        p_rows, q_rows, p_base, q_base, width,
-                        b_moves, b_hits, b_losers, b_chances, a_masks, a_fields, a_minus, i, j, g,
-                        die, n, at, part,
-                    )  # fmt: skip
-                    v = mean_at(arena, at, part, places)
-                    values[n] = v if die == 5 else 1.0 - v
-                stay = arena[q_rows[i] + j] if die == 5 else 1.0 - arena[p_rows[i] + j]
-                code = best_code(values, count, b_pass[j, die] != 0, stay, clear)
-                codes_b[i, j, die] = code
-                found[0] += 1
-                found[1] += count > 0 and code == STAY_CODE
+            for side in range(2):
+                for die in range(6):
+                    g, count, may_pass = choices(a, b, side, i, j, die)
+                    for n in range(count):
+                        values[n] = move_value(where, a, b, side, i, j, g, die, n, at, part)
+                    values[STAY] = stay_value(where, side, i, j, die)
+                    code = 1 << first_best(values, count, may_pass, clear)
+                    if side == 0:
+                        codes_a[i, die, j] = code
+                    else:
+                        codes_b[i, j, die] = code
+                    found[0] += 1
+                    found[1] += count > 0 and code == STAY_CODE
 
 
 @fast
@@ -332,53 +323,35 @@ def push(where, a, b, codes_a, codes_b, shares, visits_p, visits_q, least, first
     Returns:
         The mass that moved.
     """
-    arena, p_rows, q_rows, p_base, q_base, width = where
     at, part = np.zeros(3, np.int64), np.zeros(3)
-    a_moves, a_counts, a_hits, a_losers, _, a_tries, a_fields, a_minus, a_guard, a_masks = a[:10]
-    b_moves, b_counts, b_hits, b_losers, _, b_tries, b_fields, b_minus, b_guard, b_masks = b[:10]
-    a_chances, b_chances = a.chances, b.chances
-    moved, nj = 0.0, len(b_masks)
+    arena, moved = where.arena, 0.0
     for i in range(first, last):
-        for side in range(2):
-            own = q_rows[i] if side == 0 else p_rows[i]
-            across = p_rows[i] if side == 0 else q_rows[i]
-            for j in range(nj):
-                mass = arena[own + j]
+        for side in (1, 0):
+            for j in range(len(b.masks)):
+                cell = cell_of(where, side, i, j)
+                mass = arena[cell]
                 if mass <= least:
                     continue
-                arena[own + j] = 0.0
+                arena[cell] = 0.0
                 moved += mass
-                six = chance_of_six(b_tries[j] if side == 0 else a_tries[i])
-                code = codes_b[i, j, 5] if side == 0 else codes_a[i, 5, j]
+                six = chance_of_six(a.tries[i] if side == 0 else b.tries[j])
+                code = codes_a[i, 5, j] if side == 0 else codes_b[i, j, 5]
                 mass /= 1.0 - six * shares[STAY, code]  # a 6 without a move: throw again
                 if side == 0:
-                    visits_q[i, j] += mass
-                else:
                     visits_p[i, j] += mass
+                else:
+                    visits_q[i, j] += mass
                 for die in range(6):
                     each = mass * (six if die == 5 else (1.0 - six) / 5.0)
-                    if side == 0:
-                        code, g = codes_b[i, j, die], a_guard[i]
-                        count = b_counts[j, g, die]
-                    else:
-                        code, g = codes_a[i, die, j], b_guard[j]
-                        count = a_counts[i, g, die]
+                    code = codes_a[i, die, j] if side == 0 else codes_b[i, j, die]
+                    g, count, _ = choices(a, b, side, i, j, die)
                     if die < 5 and shares[STAY, code] > 0:
-                        arena[across + j] += each * shares[STAY, code]
+                        arena[cell_of(where, 1 - side, i, j)] += each * shares[STAY, code]
                     for n in range(count):
                         share = each * shares[n, code]
                         if share == 0.0:
                             continue
-                        if side == 0:
-                            places = reach_b(
-                                p_rows, q_rows, p_base, q_base, width, b_moves, b_hits, b_losers,
-                                b_chances, a_masks, a_fields, a_minus, i, j, g, die, n, at, part,
-                            )  # fmt: skip
-                        else:
-                            places = reach_a(
-                                p_rows, q_rows, a_moves, a_hits, a_losers,
-                                a_chances, b_masks, b_fields, b_minus, i, j, g, die, n, at, part,
-                            )  # fmt: skip
+                        places = reach(where, a, b, side, i, j, g, die, n, at, part)
                         for k in range(places):
                             arena[at[k]] += share * part[k]
     return moved
@@ -427,11 +400,21 @@ def note_worst(worst, row):
 
 
 @inner
+def note_decision(sums, side, each, may_pass, passed, first, loss):
+    """Account for one decision in ``sums``."""
+    sums[side, S_DECISIONS] += each
+    sums[side, S_LOSS] += loss
+    if may_pass:
+        sums[side, S_PASSES] += each * passed
+        sums[side, S_PASS_BEST] += each if first == STAY else 0.0
+
+
+@inner
 def note_choice(
-    each, count, may_pass, code, best, first, clear, values, kind, of_kind, shares, kinds, mistakes
+    each, count, may_pass, code, first, clear, values, kind, of_kind, shares, kinds, mistakes
 ):
     """Account for one decision in ``kinds`` and ``mistakes``; return its mean loss."""
-    loss = 0.0
+    loss, best = 0.0, values[first]
     of_kind[:] = -1.0
     for n in range(STAY + 1):
         if n >= count and not (n == STAY and may_pass):
@@ -452,6 +435,20 @@ def note_choice(
     return loss
 
 
+@inner
+def weigh_moves(where, a, b, side, i, j, die, ring, values, spread, kind, at, part):
+    """Write the value of every move, the variance of its battle and its kind; return how many."""
+    g, count, _ = choices(a, b, side, i, j, die)
+    for n in range(count):
+        action = a.codes[i, g, die, n] if side == 0 else b.codes[j, g, die, n]
+        places = reach(where, a, b, side, i, j, g, die, n, at, part)
+        x = mean_at(where.arena, at, part, places)
+        values[n] = x if die == 5 else 1.0 - x
+        spread[n] = variance_at(where.arena, at, part, places) if places > 1 else 0.0
+        kind[n] = kind_of(action, die, places > 1, ring)
+    return count
+
+
 @fast
 def tally(where, a, b, codes_a, codes_b, shares, visits_p, visits_q, clear, ring, sums, kinds,
           mistakes, worst, layer):  # fmt: skip
@@ -467,77 +464,46 @@ def tally(where, a, b, codes_a, codes_b, shares, visits_p, visits_q, clear, ring
         worst: float64 [K, 8], the positions that cost most: loss, visits, layer, i, j, seat, die,
             code played.
     """
-    arena, p_rows, q_rows, p_base, q_base, width = where
-    a_moves, a_counts, a_hits, a_losers, a_pass, a_tries, a_fields, a_minus, a_guard = a[:9]
-    b_moves, b_counts, b_hits, b_losers, b_pass, b_tries, b_fields, b_minus, b_guard = b[:9]
-    a_masks, _, a_codes, a_chances = a[9:]
-    b_masks, _, b_codes, b_chances = b[9:]
     at, part = np.zeros(3, np.int64), np.zeros(3)
-    values, top, row = np.zeros(8), np.zeros(6), np.zeros(8)
-    kind = np.zeros(8, np.int64)
-    spread, of_kind = np.zeros(8), np.zeros(7)
+    values, spread, top, row = np.zeros(8), np.zeros(8), np.zeros(6), np.zeros(8)
+    kind, of_kind = np.zeros(8, np.int64), np.zeros(7)
     kind[STAY] = PASS_KIND
     least = worst[:, 0].min()
-    for i in range(len(a_masks)):
-        for j in range(len(b_masks)):
+    for i in range(len(a.masks)):
+        for j in range(len(b.masks)):
             for side in range(2):
                 weight = visits_p[i, j] if side == 0 else visits_q[i, j]
                 if weight == 0.0:
                     continue
-                g = b_guard[j] if side == 0 else a_guard[i]
-                tries = a_tries[i] if side == 0 else b_tries[j]
+                tries = a.tries[i] if side == 0 else b.tries[j]
                 six = chance_of_six(tries)
-                mine = arena[(p_rows[i] if side == 0 else q_rows[i]) + j]
-                across = 1.0 - arena[(q_rows[i] if side == 0 else p_rows[i]) + j]
-                sums[side, S_TURNS] += weight
-                sums[side, S_THROWS] += weight * 6.0 * six
                 for die in range(6):
                     each = weight * (six if die == 5 else (1.0 - six) / 5.0)
-                    stay = mine if die == 5 else across
-                    count = a_counts[i, g, die] if side == 0 else b_counts[j, g, die]
-                    may_pass = (a_pass[i, die] if side == 0 else b_pass[j, die]) != 0
                     code = codes_a[i, die, j] if side == 0 else codes_b[i, j, die]
-                    best, first = -1.0, -1
+                    count = weigh_moves(
+                        where, a, b, side, i, j, die, ring, values, spread, kind, at, part
+                    )
+                    values[STAY] = stay_value(where, side, i, j, die)
+                    _, _, may_pass = choices(a, b, side, i, j, die)
+                    first = first_best(values, count, may_pass, clear)
+                    top[die] = values[first]
                     for n in range(count):
-                        if side == 0:
-                            action = a_codes[i, g, die, n]
-                            places = reach_a(
-                                p_rows, q_rows, a_moves, a_hits, a_losers, a_chances, b_masks,
-                                b_fields, b_minus, i, j, g, die, n, at, part,
-                            )  # fmt: skip
-                        else:
-                            action = b_codes[j, g, die, n]
-                            places = reach_b(
-                                p_rows, q_rows, p_base, q_base, width, b_moves, b_hits, b_losers,
-                                b_chances, a_masks, a_fields, a_minus, i, j, g, die, n, at, part,
-                            )  # fmt: skip
-                        v = mean_at(arena, at, part, places)
-                        values[n] = v if die == 5 else 1.0 - v
-                        spread[n] = variance_at(arena, at, part, places) if places > 1 else 0.0
-                        kind[n] = kind_of(action, die, places > 1, ring)
-                        if values[n] > best + clear:
-                            best, first = values[n], n
                         sums[side, S_BATTLES] += each * shares[n, code] * spread[n]
-                    values[STAY] = stay
-                    if count == 0 or (may_pass and stay > best + clear):
-                        best, first = stay, STAY
-                    top[die] = best
                     if count + may_pass < 2:
                         continue
-                    sums[side, S_DECISIONS] += each
-                    if may_pass:
-                        sums[side, S_PASSES] += each * shares[STAY, code]
-                        sums[side, S_PASS_BEST] += each if first == STAY else 0.0
                     loss = each * note_choice(
-                        each, count, may_pass, code, best, first, clear, values, kind, of_kind,
-                        shares, kinds, mistakes,
+                        each, count, may_pass, code, first, clear, values, kind, of_kind, shares,
+                        kinds, mistakes,
                     )  # fmt: skip
-                    sums[side, S_LOSS] += loss
+                    note_decision(sums, side, each, may_pass, shares[STAY, code], first, loss)
                     if loss > least:
                         row[0], row[1], row[2], row[3] = loss, each, layer, i
                         row[4], row[5], row[6], row[7] = j, side, die, code
                         least = note_worst(worst, row)
-                sums[side, S_LUCK] += weight * luck_of_turn(top, tries, across)
+                sums[side, S_TURNS] += weight
+                sums[side, S_THROWS] += weight * 6.0 * six
+                luck = luck_of_turn(top, tries, stay_value(where, side, i, j, 0))
+                sums[side, S_LUCK] += weight * luck
 
 
 # ------------------------------------------------------------------------------ asking an agent
