@@ -61,6 +61,7 @@ def exactly(
     costs: bool = True,
     threads: int = 2,
     say: Say | None = None,
+    evaluator: Evaluator | None = None,
 ) -> dict[str, Any]:
     """Judge an agent exactly; the figures are ready for JSON.
 
@@ -73,6 +74,8 @@ def exactly(
         costs: … and what its decisions cost when it plays itself.
         threads: sweeps at once.
         say: told of long work.
+        evaluator: of this game, for several agents to share (it solves the game once); ``threads``
+            and ``say`` are then its own.
 
     Returns:
         ``agent``, ``rules``, ``rules_hash``, ``pieces``, ``positions``, ``decisions`` (asked
@@ -83,11 +86,14 @@ def exactly(
 
     Raises:
         RulesError: rules that cannot be or that the solver does not know.
-        AgentError: unknown agents; four pieces.
+        AgentError: unknown agents; four pieces; an evaluator of another game.
         TableError: an agent that draws lots.
     """
     game = game_of(rules, pieces)
-    evaluator = Evaluator(game, TOLERANCE[game.pieces], threads, say)
+    if evaluator is None:
+        evaluator = Evaluator(game, TOLERANCE[game.pieces], threads, say)
+    elif evaluator.rules.hash != game.hash:
+        raise AgentError(f"the evaluator is for {evaluator.rules}, not for {game}")
     players: dict[str, Player] = {}
     me = _player(evaluator, agent, players)
     out: dict[str, Any] = {

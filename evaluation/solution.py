@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import json
 import re
+import time
 from collections.abc import Sequence
 from importlib import metadata
 from pathlib import Path
@@ -21,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from agents.exact.decisions import read_decisions
+from agents.exact.duels import Evaluator
 from agents.exact.report import solve_game
 from agents.heuristics import heuristic_names
 from evaluation.exactly import TOLERANCE, account, exactly, game_of
@@ -75,24 +77,27 @@ def add_solved(folder: Path, data: Data, rules: str, pieces: int, again: bool) -
 
 
 def add_agent(
-    folder: Path, data: Data, agent: str, rules: str, pieces: int, again: bool, quick: bool
+    folder: Path, data: Data, agent: str, rules: str, again: bool, quick: bool, evaluator: Evaluator
 ) -> None:
-    """Add what ``kimble exact`` says of an agent."""
+    """Add what ``kimble exact`` says of an agent, and the CPU seconds that it took."""
+    pieces = evaluator.rules.pieces
     key = f"{rules} {pieces} {agent}"
     if not again and key in data.get("ladder", {}):
         return
-    found = exactly(agent, rules, pieces, threads=1, response=not quick)
+    evaluator.perfect()  # solved before the clock runs
+    began = time.process_time()
+    found = exactly(agent, rules, pieces, response=not quick, evaluator=evaluator)
+    found["cpu_seconds"] = round(time.process_time() - began, 1)
     keep(folder, data, "ladder", key, found)
 
 
-def add_perfect(folder: Path, data: Data, rules: str, pieces: int, again: bool) -> None:
+def add_perfect(
+    folder: Path, data: Data, rules: str, again: bool, evaluator: Evaluator
+) -> None:
     """Add what a game of perfect players holds."""
-    from agents.exact.duels import Evaluator
-
-    key = f"{rules} {pieces}"
+    key = f"{rules} {evaluator.rules.pieces}"
     if not again and key in data.get("perfect", {}):
         return
-    evaluator = Evaluator(game_of(rules, pieces), TOLERANCE[pieces])
     perfect = evaluator.perfect()
     keep(folder, data, "perfect", key, account(evaluator, evaluator.study(perfect, perfect)))
 
@@ -268,12 +273,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
         for rules in options.rules:
             print(f"{rules}, {pieces} pieces", flush=True)
             add_solved(options.folder, data, rules, pieces, options.again)
+            evaluator = Evaluator(game_of(rules, pieces), TOLERANCE[pieces])
             if rules in PERFECT_PLAYS:
-                add_perfect(options.folder, data, rules, pieces, options.again)
+                add_perfect(options.folder, data, rules, options.again, evaluator)
             for agent in () if options.no_ladder else options.agents or agents():
                 try:
-                    add_agent(options.folder, data, agent, rules, pieces, options.again,
-                              options.quick)  # fmt: skip
+                    add_agent(options.folder, data, agent, rules, options.again, options.quick,
+                              evaluator)  # fmt: skip
                 except KimbleError as error:
                     print(f"  {agent}: {error}", flush=True)
     if options.losses:
