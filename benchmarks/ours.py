@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import itertools
 import random
+import tempfile
 import time
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -129,5 +131,35 @@ def game_pairs(pairs: int, seed: int = 1) -> Measure:
             if game.over:
                 game = Game("kimble", seed=int(uniform() * 2**31))
         return Sample(time.process_time() - start, {"pairs": pairs})
+
+    return measure
+
+
+def ppo(updates: int) -> Measure:
+    """Masked PPO as ``kimble train ppo`` learns `kimble` with four players, all by default.
+
+    Opponents are in it: heuristics, and past selves from the first sample on. A sample is learning
+    from ``updates`` more updates; evaluations and checkpoints are no part of it.
+    """
+    import torch
+
+    from training.config import PPOConfig
+    from training.ppo import Run, make_model
+    from training.sb3_adapter import KimbleVecEnv
+
+    torch.set_num_threads(1)
+    config = PPOConfig(threads=1)
+    folder = tempfile.TemporaryDirectory(prefix="kimble-bench-")
+    run = Run(config, Path(folder.name), progress=False)
+    model = make_model(run, KimbleVecEnv(run.envs, run.moves))
+    run.save_policy(model, run.folder / "snapshots" / "0")
+    run.refresh_opponents()
+
+    def measure() -> Sample:
+        before, start = model.num_timesteps, time.process_time()
+        model.learn(updates * config.envs * config.steps, reset_num_timesteps=False)
+        seconds = time.process_time() - start
+        assert folder.name  # the folder of the curves stays as long as the measure
+        return Sample(seconds, {"decisions": model.num_timesteps - before})
 
     return measure

@@ -184,6 +184,26 @@ def aec(settings: Settings) -> list[Row]:
     ]
 
 
+def ppo(settings: Settings) -> list[Row]:
+    """Decisions learned from per CPU second, masked PPO, beside PettingZoo's recipe."""
+    samples, missing = gather(
+        settings,
+        {
+            "connect_four": lambda: peers.connect_four_ppo(settings.sized(4096)),
+            "ours": lambda: ours.ppo(settings.sized(2)),
+        },
+    )
+    note = "; ".join(missing)
+    names = ("masked PPO / connect_four recipe", "ours", "connect_four")
+    rows = [compare(*names, "decisions", target=15, note=note)]
+    if "ours" in samples:
+        figure = rates(samples["ours"], "decisions")
+        rows.append(
+            Row("masked PPO, one core", "decisions/s", figure, value=figure, target=10_000)
+        )
+    return rows
+
+
 def game(settings: Settings) -> list[Row]:
     """Throw-and-play pairs per CPU second of `Game`."""
     samples = alternate({"ours": ours.game_pairs(settings.sized(40_000))}, settings.rounds)
@@ -272,6 +292,7 @@ MEASUREMENTS = [
     Measurement("vector", "vector env, one thread / OpenSpiel's Python loop", vector),
     Measurement("threads", "vector env, two threads / one (wall time)", threads),
     Measurement("aec", "PettingZoo loop, env() and raw_env() / connect_four", aec),
+    Measurement("ppo", "masked PPO with learning / PettingZoo's SB3 recipe", ppo),
     Measurement("game", "Game: throw and play pairs per second", game),
     Measurement("lookups", "values of random positions from the exact tables", look_ups),
     Measurement("imports", "from kimble_env import Game / import numba", imports),

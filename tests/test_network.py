@@ -6,14 +6,18 @@ import itertools
 import json
 import pickle
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from agents import make_agent
+from agents.move_inputs import SCALES, MoveInputs
 from agents.network import Layer, ModelError, load_policy, save_policy
 from kimble_env import Game, find_rules
-from kimble_env.observation import observation_size
+from kimble_env.features import FEATURE_TABLE, FEATURES, features_batch
+from kimble_env.kernel import legal_batch, take_states
+from kimble_env.observation import mask_batch, observation_size, observe_batch
 from kimble_env.opponents import decision_keys, hide_random_state
 from kimble_env.rules import Rules
 from kimble_env.testing import random_positions
@@ -43,8 +47,6 @@ def test_a_saved_policy_plays_as_the_arithmetic_says(model: Path) -> None:
     agent = load_policy(model)
     game = Game.from_text("norske R3,20/B1/Y-/G- R 5 1")
     x = np.zeros((1, observation_size(rules.board)), np.int8)
-    from kimble_env.observation import observe_batch
-
     observe_batch(game.state, rules.array, np.array([0], np.int8), x)
     value = x.astype(np.float64)
     (w0, b0), (w1, b1), (w2, b2) = random_layers(rules)
@@ -111,34 +113,101 @@ def test_a_model_of_other_rules_is_refused_and_the_message_names_both(model: Pat
         load_policy(model, "kimble")
 
 
-def test_a_network_of_moves_is_added_to_the_board(tmp_path: Path) -> None:
+NAMES = ("capture", "enter", "pass")
+
+
+def move_weights(width: int, features: int, hidden: int, seed: int = 4) -> dict[str, np.ndarray]:
+    """Weights of a random network that sees a move."""
+    rng = np.random.default_rng(seed)
+    shapes = {"features": (width, features), "board": (width, hidden), "bias": (width,)}
+    shapes |= {"score": (width,), "constant": (1,)}
+    return {name: rng.normal(size=size).astype(np.float32) for name, size in shapes.items()}
+
+
+@pytest.mark.parametrize("depth", [1, 2, 3])
+@pytest.mark.parametrize("activation", ["tanh", "relu"])
+def test_board_and_moves_add_up_as_the_arithmetic_says(
+    tmp_path: Path, depth: int, activation: str
+) -> None:
     rules = find_rules("kimble")
-    names = ("capture", "enter", "pass")
-    one = [(np.array([[0.0, 60.0, -50.0]], np.float32), np.zeros(1, np.float32))]
-    save_policy(
-        tmp_path / "m", rules, random_layers(rules), "tanh", moves=names, move_layers=one
-    )
+    rng = np.random.default_rng(depth)
+    sizes = [observation_size(rules.board), *[12, 9, 7][:depth], rules.board.actions]
+    layers = [
+        (
+            0.3 * rng.normal(size=(b, a)).astype(np.float32),
+            0.3 * rng.normal(size=b).astype(np.float32),
+        )
+        for a, b in itertools.pairwise(sizes)
+    ]
+    w = move_weights(5, len(NAMES), sizes[-2])
+    save_policy(tmp_path / "m", rules, layers, activation, moves=NAMES, move_weights=w)
     agent = load_policy(tmp_path / "m")
-    game = Game.from_text("kimble R10/B-/Y-/G- R 6 1")
-    assert agent.act(game.state, np.zeros(1, np.uint64)).tolist() == [0]  # it must enter
-    assert make_agent(f"net:{tmp_path / 'm'}", rules).act(game.state, np.zeros(1, np.uint64)) == [0]
+    positions = random_positions(rules, 40, seed=2)
+    x = np.empty((40, sizes[0]), np.int8)
+    observe_batch(positions, rules.array, np.ascontiguousarray(positions["seat"]), x)
+    act = np.tanh if activation == "tanh" else lambda v: np.maximum(v, 0.0)
+    h = x.astype(np.float64)
+    for weight, bias in layers[:-1]:
+        h = act(h @ weight.T + bias)
+    board = h @ layers[-1][0].T + layers[-1][1]
+    chosen = [FEATURES.index(name) for name in NAMES]
+    for i, share in enumerate(agent.probabilities(positions)):
+        legal = [m.action for m in Game.from_state(rules, positions[i : i + 1]).legal_moves]
+        values = np.empty((len(legal), len(FEATURES)))
+        codes = np.array(legal, np.int16)
+        features_batch(np.repeat(positions[i : i + 1], len(legal)), rules.array, codes, values)
+        units = act(values[:, chosen] @ w["features"].T + w["board"] @ h[i] + w["bias"])
+        logits = board[i, legal] + units @ w["score"] + w["constant"]
+        expected = np.exp(logits - logits.max())
+        np.testing.assert_allclose(share[legal], expected / expected.sum(), rtol=1e-3, atol=1e-6)
+        assert np.count_nonzero(share) <= len(legal)
+
+
+@pytest.mark.parametrize("rules", ["kimble", "kombat", "norske", "norske[pieces=3]"])
+def test_every_feature_is_read_as_the_engine_has_it(rules: str) -> None:
+    """Read from a few sums, each feature is what it is alone, times its scale."""
+    found = find_rules(rules)
+    positions = random_positions(found, 600, seed=9)
+    legal, masks = np.empty(600, np.int64), np.empty((600, found.board.actions), np.int8)
+    legal_batch(positions, found.array, legal)
+    mask_batch(legal, masks)
+    inputs = MoveInputs(found, FEATURES)
+    assert len(inputs.columns.plans) < 20
+    out = np.full((600, 3 + inputs.size), 7.0, np.float32)
+    inputs.write(positions, masks, out, 3)
+    most, width = inputs.shape
+    codes, rows = out[:, 3 : 3 + most], out[:, 3 + most :].reshape(600, most, width)
+    games, actions = np.nonzero(masks)
+    at = np.nonzero(codes >= 0)
+    np.testing.assert_array_equal(at[0], games)
+    np.testing.assert_array_equal(codes[at], actions)
+    values = np.empty((len(games), len(FEATURES)))
+    features_batch(take_states(positions, games), found.array, actions.astype(np.int16), values)
+    scales = np.array([SCALES[FEATURE_TABLE[name].unit] for name in FEATURES])
+    np.testing.assert_allclose(rows[at], values * scales, rtol=1e-5, atol=1e-5)
+    assert not rows[codes < 0].any()
+    assert (out[:, :3] == 7.0).all()
+
+
+def without_features(weights: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    return {name: value for name, value in weights.items() if name != "features"}
 
 
 @pytest.mark.parametrize(
-    ("names", "message"),
+    ("names", "change", "message"),
     [
-        (("capture", "beauty", "pass"), "unknown features of moves: beauty"),
-        (("pass",), "1 feature"),
+        (("capture", "beauty", "pass"), dict, "unknown features of moves: beauty"),
+        (("pass",), dict, "1 feature"),
+        (NAMES, without_features, r"weights missing: move\.features"),
     ],
 )
 def test_a_network_of_moves_that_does_not_fit_is_refused(
-    tmp_path: Path, names: tuple[str, ...], message: str
+    tmp_path: Path, names: tuple[str, ...], change: Any, message: str
 ) -> None:
     rules = find_rules("kimble")
-    one = [(np.ones((1, 3), np.float32), np.zeros(1, np.float32))]
-    save_policy(
-        tmp_path / "m", rules, random_layers(rules), "tanh", moves=names, move_layers=one
-    )
+    layers = random_layers(rules)
+    weights = change(move_weights(5, 3, layers[-1][0].shape[1]))
+    save_policy(tmp_path / "m", rules, layers, "tanh", moves=names, move_weights=weights)
     with pytest.raises(ModelError, match=message):
         load_policy(tmp_path / "m")
 

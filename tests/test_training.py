@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from collections import deque
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +14,14 @@ import pytest
 pytest.importorskip("torch")
 pytest.importorskip("sb3_contrib")
 
-from agents.network import ModelError, load_policy
+import torch
+from sb3_contrib import MaskablePPO
+from stable_baselines3.common.callbacks import BaseCallback
+
+from agents.net_features import feature_count, net_features
+from agents.network import PolicyAgent, load_policy
 from evaluation import play_match
 from kimble_env.errors import KimbleError
-from kimble_env.features import FEATURES
 from kimble_env.kernel import legal_batch
 from kimble_env.observation import mask_batch, observation_size, observe_batch
 from kimble_env.rules import Rules
@@ -24,6 +29,7 @@ from kimble_env.testing import random_positions
 from kimble_env.vector import KimbleVectorEnv, sample_actions
 from training import ppo
 from training.config import PPOConfig
+from training.masked_ppo import BatchedPPO
 from training.ppo import lineups, train
 from training.report import curve_svg, read_curve, result_rows, table_html, write_page
 from training.sb3_adapter import KimbleVecEnv
@@ -156,36 +162,92 @@ def some_positions(rules: Rules) -> tuple[Any, Any, Any]:
     return positions, observations, masks
 
 
+def shown(agent: PolicyAgent, positions: Any, observations: Any, masks: Any) -> Any:
+    """What the policy is shown of positions: the board, the moves, what the value alone is told."""
+    told = net_features(positions, agent.rules.array, feature_count(agent.rules.board))
+    seen = np.zeros((len(positions), observations.shape[1] + agent.moves.size), np.float32)
+    seen[:, : observations.shape[1]] = observations
+    agent.moves.write(positions, masks, seen, observations.shape[1])
+    return np.concatenate([seen, told], axis=1)
+
+
 @pytest.mark.parametrize("which", ["finished", "board_only"])
 def test_the_exported_policy_is_the_trained_one(
     which: str, request: pytest.FixtureRequest
 ) -> None:
-    from sb3_contrib import MaskablePPO
-
     folder = request.getfixturevalue(which)
     model = MaskablePPO.load(folder / "checkpoint.zip", device="cpu")
     agent = load_policy(folder / "policy")
-    assert (agent.moves is not None) == (which == "finished")
+    assert bool(agent.moves.names) == (which == "finished")
     positions, seen, masks = some_positions(agent.rules)
-    if agent.moves is not None:
-        told = agent.moves(positions, masks).reshape(len(seen), -1)
-        seen = np.concatenate([seen, told], axis=1)
+    if agent.moves.names:
+        seen = shown(agent, positions, seen, masks)
     tensor, _ = model.policy.obs_to_tensor(seen)
     found = model.policy.get_distribution(tensor, action_masks=masks).distribution.probs
     np.testing.assert_allclose(agent.probabilities(positions), found.detach().numpy(), atol=2e-5)
 
 
-def test_moves_weigh_in_the_exported_policy(finished: Path) -> None:
+def test_rows_of_legal_moves_give_what_masks_over_all_actions_give(finished: Path) -> None:
+    """Loss, entropy and draw over five rows are those of sb3-contrib's masked distribution."""
+    model = MaskablePPO.load(finished / "checkpoint.zip", device="cpu")
     agent = load_policy(finished / "policy")
     positions, observations, masks = some_positions(agent.rules)
-    assert agent.moves is not None
-    told = agent.moves(positions, masks)
-    assert told.shape == (64, agent.rules.board.actions, len(FEATURES))
-    assert np.abs(told).max() <= 1.0
-    assert not told[masks == 0].any()
-    assert not np.allclose(agent.logits(observations, told), agent.logits(observations, 0 * told))
-    with pytest.raises(ModelError, match="moves too"):
-        agent.logits(observations)
+    seen = torch.as_tensor(shown(agent, positions, observations, masks))
+    torch.manual_seed(1)
+    for narrower in (masks, masks * (np.arange(masks.shape[1]) != agent.rules.board.pass_action)):
+        with torch.no_grad():
+            policy = model.policy
+            actions, values, logs = policy(seen, action_masks=narrower)
+            whole = policy.get_distribution(seen, action_masks=narrower)
+            again = policy.evaluate_actions(seen, actions, torch.as_tensor(narrower))
+        assert (narrower[np.arange(64), actions] == 1).all()
+        torch.testing.assert_close(logs, whole.log_prob(actions))
+        torch.testing.assert_close(again, (values, logs, whole.entropy()))
+    best = policy(seen, deterministic=True, action_masks=masks)[0]
+    assert best.tolist() == agent.act(positions, np.zeros(64, np.uint64)).tolist()
+
+
+def test_drawn_actions_follow_the_policy(finished: Path) -> None:
+    model = MaskablePPO.load(finished / "checkpoint.zip", device="cpu")
+    agent = load_policy(finished / "policy")
+    positions, observations, masks = some_positions(agent.rules)
+    seen = torch.as_tensor(shown(agent, positions, observations, masks)[:1])
+    torch.manual_seed(3)
+    with torch.no_grad():
+        actions = model.policy(seen.repeat(20_000, 1))[0].numpy()
+    counts = np.bincount(actions, minlength=masks.shape[1]) / len(actions)
+    np.testing.assert_allclose(counts, agent.probabilities(positions[:1])[0], atol=0.015)
+
+
+class Nothing(BaseCallback):
+    """A callback that lets the run go on."""
+
+    def _on_step(self) -> bool:
+        return True
+
+
+def test_the_fast_loop_fills_the_buffer_as_sb3s_own(tmp_path: Path) -> None:
+    """Collected with SB3's loop and with ours, the same games give the same books."""
+    config = read_settings(PPOConfig, {**SMALL, "rules": "kimble[max_turns=30,pieces=1]"})
+    books = []
+    for kind in (MaskablePPO, BatchedPPO):
+        run = ppo.Run(config, tmp_path / kind.__name__, progress=False)
+        model = ppo.make_model(run, KimbleVecEnv(run.envs, run.moves))
+        model.ep_info_buffer = deque(maxlen=100)
+        callback = Nothing()
+        callback.init_callback(model)
+        model._last_obs = model.env.reset()
+        model._last_episode_starts = np.ones(config.envs, bool)
+        torch.manual_seed(2)
+        buffer = model.rollout_buffer
+        assert kind.collect_rollouts(model, model.env, callback, buffer, config.steps)
+        books.append(buffer)
+        assert model.num_timesteps == config.envs * config.steps
+    cut = books[0].rewards != books[1].rewards  # SB3 asks for the value of the last position
+    assert cut.mean() < 0.2
+    for name in ("observations", "actions", "values", "log_probs", "episode_starts"):
+        np.testing.assert_array_equal(getattr(books[0], name), getattr(books[1], name))
+    assert books[0].episode_starts[1:].any()
 
 
 def test_the_trained_policy_plays_in_a_match(finished: Path) -> None:

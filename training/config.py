@@ -20,11 +20,11 @@ class PPOConfig(Settings):
     players: int = setting(4, "number of players, 2 to 4")
     decisions: int = setting(1_500_000, "decisions of the learner to train on, in all")
     seed: int = setting(1, "seed of dice, opponents, weights and minibatches")
-    envs: int = setting(512, "games played at once")
-    steps: int = setting(32, "decisions per game between two updates")
-    batch: int = setting(1024, "decisions per minibatch")
-    epochs: int = setting(6, "passes over the decisions of an update")
-    learning_rate: float = setting(5e-4, "Adam's step at the start; it falls linearly to a tenth")
+    envs: int = setting(2048, "games played at once")
+    steps: int = setting(16, "decisions per game between two updates")
+    batch: int = setting(4096, "decisions per minibatch")
+    epochs: int = setting(3, "passes over the decisions of an update")
+    learning_rate: float = setting(1e-3, "Adam's step at the start; it falls linearly to a tenth")
     gamma: float = setting(1.0, "discount per decision; 1 keeps the value a win chance")
     drink_cost: float = setting(
         0.0, "what a cup of norske costs (a piece lost or come home), in units of the win's reward"
@@ -32,10 +32,10 @@ class PPOConfig(Settings):
     shaping: float = setting(
         0.0, "scale of the potential-based shaping reward (progress); changes no best policy"
     )
-    gae_lambda: float = setting(0.95, "lambda of generalised advantage estimation")
+    gae_lambda: float = setting(0.9, "lambda of generalised advantage estimation")
     clip: float = setting(0.2, "how far an update may move a probability ratio")
-    entropy: float = setting(0.01, "weight of the entropy bonus")
-    width: int = setting(128, "units of each hidden layer, policy and value apart")
+    entropy: float = setting(0.005, "weight of the entropy bonus")
+    width: int = setting(64, "units of each hidden layer, policy and value apart")
     depth: int = setting(2, "number of hidden layers")
     move_width: int = setting(
         32, "hidden units of the network that sees what each move does (0: the board alone)"
@@ -47,8 +47,8 @@ class PPOConfig(Settings):
     heuristics: str = setting(
         "random,cautious,capture,mixed", "opponents besides past selves: comma-separated specs"
     )
-    past_share: float = setting(0.5, "share of games against past selves, once there are any")
-    past_selves: int = setting(3, "past selves in the pool at one time: the newest and older ones")
+    past_share: float = setting(0.25, "share of games against past selves, once there are any")
+    past_selves: int = setting(2, "past selves in the pool at one time: the newest and older ones")
     snapshot_every: int = setting(200_000, "decisions between two snapshots of the policy")
     evaluate_every: int = setting(
         200_000, "decisions between two evaluations, one curve point each"

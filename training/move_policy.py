@@ -1,8 +1,13 @@
-"""A masked policy that is told what each move does (see ``agents.move_inputs``).
+"""A masked policy that is told what each legal move does (see ``agents.policy_kernel``).
 
-The logit of an action is the sum of two networks: one that sees the board and answers for all
-actions, and a small one, the same for every action, that sees the features of that one move. The
-second learns in minutes what a heuristic knows; the first learns when that is wrong.
+The logit of an action is the sum of two parts: what a network that sees the board says of that
+action, and the score of a small network, the same for every move, that sees the move's features and
+the last hidden units of the board's network. The second learns in minutes what a heuristic knows,
+and when it holds; the first learns the rest. The value has a network of its own, which sees the
+board and how all pieces threaten each other (``agents.net_features``).
+
+Only the rows of legal moves are computed, five in place of 34 actions: with the masks of
+MaskablePPO all other actions have no part in loss, entropy or draw, so the numbers are the same.
 """
 
 from __future__ import annotations
@@ -11,71 +16,42 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import torch
+from sb3_contrib.common.maskable.distributions import MaskableDistribution
 from sb3_contrib.common.maskable.policies import MaskableActorCriticPolicy
 from torch import nn
 
+Floats = npt.NDArray[np.float32]
+NEVER = -1e8
+"""The logit of what is not legal, as in sb3-contrib."""
 
-def mlp(inputs: int, widths: list[int], outputs: int | None = None) -> nn.Sequential:
-    """Return layers of tanh units, and a linear one at the end if ``outputs`` is given."""
+
+def mlp(inputs: int, widths: list[int]) -> nn.Sequential:
+    """Return layers of ReLU units."""
     layers: list[nn.Module] = []
     for width in widths:
-        layers += [nn.Linear(inputs, width), nn.Tanh()]
+        layers += [nn.Linear(inputs, width), nn.ReLU()]
         inputs = width
-    return nn.Sequential(*layers, *([nn.Linear(inputs, outputs)] if outputs else []))
-
-
-class BoardAndMoves(nn.Module):
-    """The hidden layers: board and moves for the policy, the board alone for the value."""
-
-    def __init__(self, board: int, moves: tuple[int, int], widths: list[int], width: int) -> None:
-        super().__init__()
-        self.board, self.moves = board, moves
-        self.policy_net = mlp(board, widths)
-        self.value_net = mlp(board, widths)
-        self.move_net = mlp(moves[1], [width], 1)
-        self.latent_dim_pi, self.latent_dim_vf = widths[-1] + moves[0], widths[-1]
-
-    def forward(self, inputs: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """Return what policy and value are made of."""
-        return self.forward_actor(inputs), self.forward_critic(inputs)
-
-    def forward_actor(self, inputs: torch.Tensor) -> torch.Tensor:
-        """Return the hidden units of the board and a score per action, [B, width + A]."""
-        moves = inputs[:, self.board :].reshape(-1, *self.moves)
-        hidden = self.policy_net(inputs[:, : self.board])
-        return torch.cat([hidden, self.move_net(moves)[..., 0]], dim=1)
-
-    def forward_critic(self, inputs: torch.Tensor) -> torch.Tensor:
-        """Return the hidden units of the value, [B, width]."""
-        out: torch.Tensor = self.value_net(inputs[:, : self.board])
-        return out
-
-
-class SumOfLogits(nn.Module):
-    """Adds the scores of the moves to what the board says of every action."""
-
-    def __init__(self, hidden: int, actions: int) -> None:
-        super().__init__()
-        self.hidden = hidden
-        self.board = nn.Linear(hidden, actions)
-
-    def forward(self, latent: torch.Tensor) -> torch.Tensor:
-        """Return the logits [B, A]."""
-        out: torch.Tensor = self.board(latent[:, : self.hidden]) + latent[:, self.hidden :]
-        return out
+    return nn.Sequential(*layers)
 
 
 class MovePolicy(MaskableActorCriticPolicy):
-    """MaskableActorCriticPolicy over an observation with the moves' inputs behind the board.
+    """MaskableActorCriticPolicy over an observation of three parts.
+
+    The parts: what the seat sees, the inputs of the legal moves (``MoveInputs.write``), and what
+    the value alone is told.
 
     Args:
-        moves: (A, K), shape of the moves' inputs at the end of the flat observation.
-        move_width: hidden units of the network that sees one move.
+        moves: (M, K), shape of the moves' inputs.
+        move_width: hidden units of the network that sees a move.
+        told: numbers at the end of the observation that the value alone is told.
     """
 
-    def __init__(self, *args: Any, moves: tuple[int, int], move_width: int, **kwargs: Any) -> None:
-        self.moves, self.move_width = moves, move_width
+    def __init__(
+        self, *args: Any, moves: tuple[int, int], move_width: int, told: int, **kwargs: Any
+    ) -> None:
+        self.moves, self.move_width, self.told = moves, move_width, told
         super().__init__(*args, **kwargs)
 
     def _get_constructor_parameters(self) -> dict[str, Any]:
@@ -83,27 +59,103 @@ class MovePolicy(MaskableActorCriticPolicy):
             **super()._get_constructor_parameters(),
             "moves": self.moves,
             "move_width": self.move_width,
+            "told": self.told,
         }
 
-    def _build_mlp_extractor(self) -> None:
-        board = self.features_dim - self.moves[0] * self.moves[1]
-        widths = list(self.net_arch["pi"])
-        self.mlp_extractor = BoardAndMoves(board, self.moves, widths, self.move_width)
-
     def _build(self, lr_schedule: Any) -> None:
-        super()._build(lr_schedule)
-        actions = int(self.action_space.n)
-        self.action_net = SumOfLogits(self.mlp_extractor.latent_dim_pi - actions, actions)
-        for module, gain in ((self.action_net, 0.01), (self.mlp_extractor.move_net[-1], 0.01)):
-            module.apply(partial(self.init_weights, gain=gain))
+        most, features = self.moves
+        self.board = self.features_dim - most * (1 + features) - self.told
+        pi, vf = (list(self.net_arch[key]) for key in ("pi", "vf"))
+        self.policy_net = mlp(self.board, pi)
+        self.action_net = nn.Linear(pi[-1], int(self.action_space.n))
+        self.feature_net = nn.Linear(features, self.move_width)
+        self.context_net = nn.Linear(pi[-1], self.move_width, bias=False)
+        self.score_net = nn.Linear(self.move_width, 1)
+        self.critic_net = mlp(self.board + self.told, vf)
+        self.value_net = nn.Linear(vf[-1], 1)
+        gains = {self.action_net: 0.01, self.score_net: 0.01, self.value_net: 1.0}
+        for module in self.modules():
+            if isinstance(module, nn.Linear):
+                module.apply(partial(self.init_weights, gain=gains.get(module, 2.0**0.5)))
         self.optimizer = self.optimizer_class(
             self.parameters(), lr=lr_schedule(1), **self.optimizer_kwargs
         )
 
+    def _move_logits(
+        self, seen: torch.Tensor, masks: npt.NDArray[Any] | torch.Tensor | None
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Return the action codes int64 [B, M] and logits [B, M] of the legal moves.
 
-def move_layers(policy: MovePolicy) -> list[tuple[Any, Any]]:
-    """Return the (weight, bias) of the network that sees one move, as numpy arrays."""
-    linear = [m for m in policy.mlp_extractor.move_net if isinstance(m, nn.Linear)]
-    return [
-        (np.array(m.weight.detach().numpy()), np.array(m.bias.detach().numpy())) for m in linear
-    ]
+        Places without a move have code 0 and the logit NEVER, as have moves outside the masks.
+        """
+        most, features = self.moves
+        middle, end = self.board + most, self.board + most * (1 + features)
+        codes = seen[:, self.board : middle].long()
+        there = codes >= 0
+        codes = codes.clamp(min=0)
+        if masks is not None:
+            allowed = torch.as_tensor(masks).reshape(len(seen), -1)
+            there = there & (allowed.gather(1, codes) != 0)
+        hidden = self.policy_net(seen[:, : self.board])
+        rows = self.feature_net(seen[:, middle:end].view(-1, most, features))
+        units = torch.relu(rows + self.context_net(hidden)[:, None, :])
+        logits = self.action_net(hidden).gather(1, codes) + self.score_net(units)[..., 0]
+        return codes, logits.masked_fill(~there, NEVER)
+
+    def forward(
+        self,
+        obs: torch.Tensor,
+        deterministic: bool = False,
+        action_masks: npt.NDArray[Any] | None = None,
+    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """Return an action per row, its value, and the logarithm of its probability."""
+        codes, logits = self._move_logits(obs, action_masks)
+        logs = torch.log_softmax(logits, 1)
+        if deterministic:
+            chosen = logs.argmax(1, keepdim=True)
+        else:  # the greatest of p / e, e exponential, falls on each action with its probability p
+            chosen = (logs - torch.empty_like(logs).exponential_().log()).argmax(1, keepdim=True)
+        actions = codes.gather(1, chosen)[:, 0]
+        return actions, self.predict_values(obs), logs.gather(1, chosen)[:, 0]
+
+    def evaluate_actions(
+        self,
+        obs: torch.Tensor,
+        actions: torch.Tensor,
+        action_masks: torch.Tensor | None = None,
+    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """Return values [B, 1], logarithms of the actions' probabilities [B], entropies [B]."""
+        codes, logits = self._move_logits(obs, action_masks)
+        logs = torch.log_softmax(logits, 1)
+        taken = (codes == actions[:, None]) & (logits > NEVER)
+        entropy = -(logs.exp() * logs).sum(1)
+        return self.predict_values(obs), (logs * taken).sum(1), entropy
+
+    def get_distribution(
+        self, obs: torch.Tensor, action_masks: npt.NDArray[Any] | None = None
+    ) -> MaskableDistribution:
+        """Return the distribution over all actions."""
+        codes, logits = self._move_logits(obs, action_masks)
+        rest = torch.full((len(obs), self.action_net.out_features), NEVER)
+        whole = rest.scatter_reduce(1, codes, logits, "amax")
+        distribution = self.action_dist.proba_distribution(action_logits=whole)
+        if action_masks is not None:
+            distribution.apply_masking(action_masks)
+        return distribution
+
+    def predict_values(self, obs: torch.Tensor) -> torch.Tensor:
+        """Return the values [B, 1]."""
+        seen, told = obs[:, : self.board], obs[:, obs.shape[1] - self.told :]
+        out: torch.Tensor = self.value_net(self.critic_net(torch.cat([seen, told], 1)))
+        return out
+
+    def move_weights(self) -> dict[str, Floats]:
+        """Return the weights of the network that sees a move, by the names of ``MOVE_WEIGHTS``."""
+        parts = {
+            "features": self.feature_net.weight,
+            "board": self.context_net.weight,
+            "bias": self.feature_net.bias,
+            "score": self.score_net.weight[0],
+            "constant": self.score_net.bias,
+        }
+        return {name: value.detach().numpy().copy() for name, value in parts.items()}

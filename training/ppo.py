@@ -32,7 +32,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from sb3_contrib import MaskablePPO
 from stable_baselines3.common.callbacks import BaseCallback
 
 from agents.move_inputs import MoveInputs
@@ -43,7 +42,8 @@ from kimble_env.files import write_whole
 from kimble_env.rewards import Shaping
 from kimble_env.vector import KimbleVectorEnv
 from training.config import PPOConfig
-from training.move_policy import MovePolicy, move_layers
+from training.masked_ppo import BatchedPPO, PlainBuffer
+from training.move_policy import MovePolicy
 from training.progress import ProgressLine
 from training.report import write_run_page
 from training.sb3_adapter import KimbleVecEnv
@@ -63,13 +63,14 @@ def versions() -> dict[str, str]:
     }
 
 
-def policy_layers(model: MaskablePPO) -> list[Layer]:
+def policy_layers(policy: Any) -> list[Layer]:
     """Return the (weight, bias) of every layer of the policy, from observation to logits."""
-    linear = [m for m in model.policy.mlp_extractor.policy_net if isinstance(m, torch.nn.Linear)]
-    last = model.policy.action_net
+    told = isinstance(policy, MovePolicy)
+    hidden = policy.policy_net if told else policy.mlp_extractor.policy_net
     return [
         (m.weight.detach().numpy().copy(), m.bias.detach().numpy().copy())
-        for m in (*linear, last if isinstance(last, torch.nn.Linear) else last.board)
+        for m in (*hidden, policy.action_net)
+        if isinstance(m, torch.nn.Linear)
     ]
 
 
@@ -132,15 +133,15 @@ class Run:
         pool, chances = self._pool(past)
         self.envs.set_opponents(pool, chances)
 
-    def save_policy(self, model: MaskablePPO, place: Path) -> PolicyAgent:
+    def save_policy(self, model: BatchedPPO, place: Path) -> PolicyAgent:
         """Write the policy as it is now to a folder, and return the agent that plays it."""
         save_policy(
             place,
             self.rules,
-            policy_layers(model),
-            "tanh",
+            policy_layers(model.policy),
+            "relu",
             moves=self.moves.names if self.moves is not None else (),
-            move_layers=move_layers(model.policy) if self.moves is not None else [],
+            move_weights=model.policy.move_weights() if self.moves is not None else None,
             players=self.config.players,
             decisions=int(model.num_timesteps),
             training=dataclasses.asdict(self.config),
@@ -237,13 +238,13 @@ class RunCallback(BaseCallback):
         self.paused += time.perf_counter() - before
 
 
-def make_model(run: Run, envs: KimbleVecEnv) -> MaskablePPO:
+def make_model(run: Run, envs: KimbleVecEnv) -> BatchedPPO:
     """Return an untrained model for a run."""
     config = run.config
     told: dict[str, Any] = {}
     if run.moves is not None:
-        told = {"moves": run.moves.shape, "move_width": config.move_width}
-    model = MaskablePPO(
+        told = {"moves": run.moves.shape, "move_width": config.move_width, "told": envs.told}
+    model = BatchedPPO(
         MovePolicy if told else "MlpPolicy",
         envs,
         learning_rate=lambda left: config.learning_rate * (0.1 + 0.9 * left),
@@ -253,23 +254,24 @@ def make_model(run: Run, envs: KimbleVecEnv) -> MaskablePPO:
         gamma=config.gamma,
         gae_lambda=config.gae_lambda,
         clip_range=config.clip,
+        rollout_buffer_class=PlainBuffer,
         ent_coef=config.entropy,
         policy_kwargs={
             "net_arch": {key: [config.width] * config.depth for key in ("pi", "vf")},
-            "activation_fn": torch.nn.Tanh,
+            "activation_fn": torch.nn.ReLU,
+            "optimizer_kwargs": {"eps": 1e-5, "fused": True},
             **told,
         },
         tensorboard_log=str(run.folder / "tensorboard"),
         seed=config.seed,
         device="cpu",
     )
-    last = model.policy.action_net.board if told else model.policy.action_net
     with torch.no_grad():
-        last.bias[run.rules.board.pass_action] = config.pass_bias
+        model.policy.action_net.bias[run.rules.board.pass_action] = config.pass_bias
     return model
 
 
-def save_checkpoint(run: Run, model: MaskablePPO) -> None:
+def save_checkpoint(run: Run, model: BatchedPPO) -> None:
     """Replace the checkpoint of a run; it is there whole, old or new, at any moment."""
     temporary = run.folder / "checkpoint.part.zip"
     model.save(temporary)
@@ -356,7 +358,7 @@ def train(
 def _learn(run: Run, envs: KimbleVecEnv, resume: bool) -> None:
     """Learn until the decisions or the minutes are used up, and keep what was learned."""
     if resume:
-        model = MaskablePPO.load(run.folder / "checkpoint.zip", envs, device="cpu")
+        model = BatchedPPO.load(run.folder / "checkpoint.zip", envs, device="cpu")
         run.seconds_before = last_seconds(run.folder)
         run.refresh_opponents()
     else:

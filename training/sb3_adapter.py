@@ -7,10 +7,9 @@ sub-process is needed.
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -19,10 +18,28 @@ from gymnasium.vector import AutoresetMode
 from stable_baselines3.common.vec_env import VecEnv
 
 from agents.move_inputs import MoveInputs
+from agents.net_features import feature_count, net_features_batch, scratch_inputs
+from agents.policy_kernel import NOBODY
 from kimble_env.errors import KimbleError
 from kimble_env.vector import KimbleVectorEnv, slot_seed
 
 Indices = None | int | Iterable[int]
+
+
+class Played(NamedTuple):
+    """What one decision in every game led to, as arrays.
+
+    observations: what the learner is shown [N, size]. rewards: float32 [N]. dones: bool [N].
+    cut_off: bool [N], the game ended without a winner. episodes: SB3's record of each game that
+    ended (r, l, t). info: what the vector env says of the step.
+    """
+
+    observations: npt.NDArray[Any]
+    rewards: npt.NDArray[np.float32]
+    dones: npt.NDArray[np.bool_]
+    cut_off: npt.NDArray[np.bool_]
+    episodes: list[dict[str, Any]]
+    info: dict[str, Any]
 
 
 class KimbleVecEnv(VecEnv):
@@ -33,8 +50,9 @@ class KimbleVecEnv(VecEnv):
 
     Args:
         envs: with opponents (one seat learns), autoreset SAME_STEP, flat observations.
-        moves: appends the inputs of every legal move to the observation, which is then float32
-            [N, size + A * K].
+        moves: appends the inputs of every legal move to the observation, and then those of value
+            networks (``agents.net_features``), which say how all pieces threaten each other. The
+            observation is then float32 [N, size + moves.size + F].
 
     Raises:
         KimbleError: an environment of another mode.
@@ -55,8 +73,11 @@ class KimbleVecEnv(VecEnv):
         self._batch_seed: int | None = None
         self.moves = moves
         space: Any = envs.single_observation_space
+        self.seen, self.told = space.shape[0], 0
         if moves is not None:
-            space = spaces.Box(-128.0, 127.0, (space.shape[0] + math.prod(moves.shape),))
+            self.told = feature_count(envs.rules.board)
+            self._scratch = scratch_inputs()
+            space = spaces.Box(-1e4, 1e4, (self.seen + moves.size + self.told,))
         super().__init__(envs.num_envs, space, envs.single_action_space)
         self._masks = np.zeros((envs.num_envs, int(envs.single_action_space.n)), np.int8)
         self._actions: npt.NDArray[Any] = np.zeros(envs.num_envs, np.int64)
@@ -68,15 +89,23 @@ class KimbleVecEnv(VecEnv):
         """Return what the learner is shown: the observations, and the moves' inputs if wanted."""
         if self.moves is None:
             return observations
-        told = self.moves(self.envs.states(), self._masks)
-        return np.concatenate([observations, told.reshape(self.num_envs, -1)], axis=1)
+        out = np.empty((self.num_envs, *self.observation_space.shape), np.float32)
+        out[:, : self.seen] = observations
+        positions = self.envs.states()
+        self.moves.write(positions, self._masks, out, self.seen, self.envs.threads)
+        net_features_batch(
+            positions, self.envs.rules.array, *self._scratch, out[:, out.shape[1] - self.told :]
+        )
+        return out
 
     def _final(self, observation: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """Return the last observation of a game as the learner is shown it: nobody moves there."""
         if self.moves is None:
             return observation
-        rest = np.zeros(math.prod(self.moves.shape), np.float32)
-        return np.concatenate([observation, rest])
+        out = np.zeros(self.observation_space.shape, np.float32)
+        out[: self.seen] = observation
+        out[self.seen : self.seen + self.moves.shape[0]] = NOBODY
+        return out
 
     def reset(self) -> npt.NDArray[Any]:
         """Start new games, with the seed and options given since the last reset; int8 [N, size].
@@ -131,34 +160,43 @@ class KimbleVecEnv(VecEnv):
         """Keep the actions for ``step_wait``, which refuses what is no legal action."""
         self._actions = np.asarray(actions)
 
+    def play(self, actions: npt.NDArray[Any]) -> Played:
+        """Play one decision in every game, without infos per game."""
+        observations, rewards, terminated, truncated, info = self.envs.step(actions)
+        self._masks = info["action_mask"]
+        dones = terminated | truncated
+        self._returns += rewards
+        self._lengths += 1
+        ended = np.flatnonzero(dones)
+        seconds = round(time.perf_counter() - self._started, 6)
+        episodes = [
+            {"r": float(self._returns[i]), "l": int(self._lengths[i]), "t": seconds} for i in ended
+        ]
+        for i in ended:
+            self.reset_infos[i] = {"seat": int(info["seat"][i]), "lineup": int(info["lineup"][i])}
+        self._returns[dones] = 0.0
+        self._lengths[dones] = 0
+        shown = self._with_moves(observations)
+        return Played(shown, rewards, dones, truncated & ~terminated, episodes, info)
+
     def step_wait(self) -> tuple[Any, Any, Any, list[dict[str, Any]]]:
         """Play one decision in every game.
 
         Returns:
             Observations int8 [N, size], rewards float32 [N], dones bool [N], and the infos.
         """
-        observations, rewards, terminated, truncated, info = self.envs.step(self._actions)
-        self._masks = info["action_mask"]
-        dones = terminated | truncated
-        self._returns += rewards
-        self._lengths += 1
+        played = self.play(self._actions)
+        info = played.info
         infos: list[dict[str, Any]] = [{} for _ in range(self.num_envs)]
-        for i in np.flatnonzero(dones):
+        for i, episode in zip(np.flatnonzero(played.dones), played.episodes, strict=True):
             infos[i] = {
                 "terminal_observation": self._final(info["final_obs"][i]),
-                "TimeLimit.truncated": bool(truncated[i] and not terminated[i]),
-                "episode": {
-                    "r": float(self._returns[i]),
-                    "l": int(self._lengths[i]),
-                    "t": round(time.perf_counter() - self._started, 6),
-                },
+                "TimeLimit.truncated": bool(played.cut_off[i]),
+                "episode": episode,
                 "lineup": int(info["final_info"]["lineup"][i]),
                 "drinks": info["drinks"][i].tolist(),
             }
-            self.reset_infos[i] = {"seat": int(info["seat"][i]), "lineup": int(info["lineup"][i])}
-        self._returns[dones] = 0.0
-        self._lengths[dones] = 0
-        return self._with_moves(observations), rewards, dones, infos
+        return played.observations, played.rewards, played.dones, infos
 
     def action_masks(self) -> npt.NDArray[np.int8]:
         """Return the legal actions of every game, int8 [N, A]."""
