@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections import deque
 from pathlib import Path
 from typing import Any
 
@@ -233,11 +232,7 @@ def test_the_fast_loop_fills_the_buffer_as_sb3s_own(tmp_path: Path) -> None:
     for kind in (MaskablePPO, BatchedPPO):
         run = ppo.Run(config, tmp_path / kind.__name__, progress=False)
         model = ppo.make_model(run, KimbleVecEnv(run.envs, run.moves))
-        model.ep_info_buffer = deque(maxlen=100)
-        callback = Nothing()
-        callback.init_callback(model)
-        model._last_obs = model.env.reset()
-        model._last_episode_starts = np.ones(config.envs, bool)
+        _, callback = model._setup_learn(config.steps, Nothing(), tb_log_name=kind.__name__)
         torch.manual_seed(2)
         buffer = model.rollout_buffer
         assert kind.collect_rollouts(model, model.env, callback, buffer, config.steps)
