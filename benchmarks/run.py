@@ -194,8 +194,8 @@ def ppo(settings: Settings) -> list[Row]:
         },
     )
     note = "; ".join(missing)
-    names = ("masked PPO / connect_four recipe", "ours", "connect_four")
-    rows = [compare(*names, "decisions", target=15, note=note)]
+    name = "masked PPO / connect_four recipe"
+    rows = [compare(name, samples, "ours", "connect_four", "decisions", target=15, note=note)]
     if "ours" in samples:
         figure = rates(samples["ours"], "decisions")
         rows.append(
