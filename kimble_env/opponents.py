@@ -259,6 +259,8 @@ class WeightAgent:
 
 
 def _check_weights(spec: str, weights: npt.ArrayLike) -> npt.NDArray[np.float64]:
+    if isinstance(weights, list) and any(isinstance(w, list) for w in weights):
+        raise AgentError(f"{spec}: weights must be numbers")  # nested deeper than numpy can go
     given = np.array(weights) if not isinstance(weights, list) else np.array(weights, object)
     if any(isinstance(w, bool | str) or not np.isreal(w) for w in given.ravel().tolist()):
         raise AgentError(f"{spec}: weights must be numbers")

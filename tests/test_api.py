@@ -239,6 +239,10 @@ def test_weights_of_their_own_are_welcome_however_wild() -> None:
     with pytest.raises(ApiError, match="nonsense") as raised:
         answers.answer_move(bad, PUBLIC)
     assert raised.value.field == "agent"
+    deep = schema.MoveRequest(position=position, agent="weights:" + "[" * 900 + "]" * 900)
+    with pytest.raises(ApiError, match="must be numbers") as raised:
+        answers.answer_move(deep, PUBLIC)
+    assert raised.value.code == "bad_agent"
 
 
 def test_what_there_is() -> None:

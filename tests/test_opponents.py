@@ -164,6 +164,7 @@ def test_weights_from_text_list_and_file(tmp_path: Path) -> None:
         ('{"capture": true}', "finite number"),
         ("[1, 2]", f"expected {len(FEATURES)} weights"),
         ('["1"]', "must be numbers"),
+        ("[" * 70 + "]" * 70, "must be numbers"),  # deeper than numpy can go
         ("{", "not JSON"),
         ("/no/such/file.json", "cannot read"),
         ("", "cannot read"),
