@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from pathlib import Path
 
@@ -15,6 +16,8 @@ def write_whole(path: str | os.PathLike[str], content: str | bytes) -> None:
     """
     data = content.encode() if isinstance(content, str) else content
     place = Path(path)
+    if not place.parent.is_dir():
+        raise FileNotFoundError(errno.ENOENT, "there is no such folder", str(place.parent))
     partial = place.with_name(f"{place.name}.{os.getpid()}.part")
     try:
         with open(partial, "wb") as file:

@@ -274,6 +274,28 @@ def test_the_command_writes_the_page(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [path]
 
 
+def test_a_page_that_cannot_be_written_is_said_before_the_work(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("typer")
+    from typer.testing import CliRunner
+
+    from evaluation import analysis
+    from kimble_app.cli import app
+    from kimble_env.notation import write_record
+
+    def work(*arguments: Any, **words: Any) -> Any:
+        raise AssertionError("the work has begun")
+
+    path = tmp_path / "game.jsonl"
+    write_record(played("kimble[pieces=2]", ["random", "cautious"], 3, 5), path)
+    monkeypatch.setattr(analysis, "analyse", work)
+    page = tmp_path / "no" / "page.html"
+    done = CliRunner().invoke(app, ["analyze", str(path), "--out", str(page)])
+    assert isinstance(done.exception, FileNotFoundError)
+    assert done.exception.filename == str(page.parent)
+
+
 def test_nobody_waits_for_a_table_to_be_solved(monkeypatch: pytest.MonkeyPatch) -> None:
     """The best reference is what lies ready: solving takes minutes, and is asked for by name."""
     from agents.exact import table

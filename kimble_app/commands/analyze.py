@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from errno import ENOENT
 from pathlib import Path
 from typing import Annotated
 
@@ -41,9 +42,11 @@ def analyze(
     from kimble_app.watching import pick_game
     from kimble_env.files import write_whole
 
-    chosen, _ = pick_game(record, game)
-    found = analyse(chosen, reference=reference, ahead=ahead)
     page = out or (None if json else record.with_suffix(".html"))
+    chosen, _ = pick_game(record, game)
+    if page is not None and not page.parent.is_dir():  # said now, not after the work
+        raise FileNotFoundError(ENOENT, "there is no such folder", str(page.parent))
+    found = analyse(chosen, reference=reference, ahead=ahead)
     if page is not None:
         write_whole(page, analysis_page(found))
     if json:
