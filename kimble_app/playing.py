@@ -185,10 +185,13 @@ class Screen:
         sitting = self.sitting
         if self.clears:
             self.out.write("\x1b[H\x1b[2J")
+        told = sitting.tell()
+        if sitting.last is not None:
+            told = told[:-1]  # the board ends with it
+        for line in told:
+            self._say(f"  {line}")
         seat = min((s for s, agent in sitting.agents.items() if agent is None), default=0)
         self._say(board_text(sitting.game, colour=self.colour, viewer=seat, last=sitting.last))
-        for line in sitting.tell()[:-1]:  # the last one is below the board already
-            self._say(f"  {line}")
 
     def _ask(self) -> str | None:
         """Return the person's answer, None at the end of what is read."""
