@@ -119,7 +119,8 @@ def _unknown(ask: Any) -> str:
 
     near = get_close_matches(ask, QUESTIONS, 1) if isinstance(ask, str) else []
     hint = f"; did you mean {near[0]!r}?" if near else ""
-    return f"ask must be one of {', '.join(QUESTIONS)}; got {str(ask)[:40]!r}{hint}"
+    got = "nothing" if ask is None else repr(str(ask)[:40])
+    return f"ask must be one of {', '.join(QUESTIONS)}; got {got}{hint}"
 
 
 def lines_of(source: BinaryIO) -> Iterator[bytes | None]:

@@ -82,6 +82,7 @@ def test_the_move_is_that_of_the_service() -> None:
         (b'{"id": [1]}', "bad_request", "id", "an id is"),
         (b'{"id": 1e999}', "bad_request", "id", "an id is"),
         (b"{}", "bad_request", "ask", "ask must be one of move"),
+        (b'{"id": 1}', "bad_request", "ask", "got nothing"),
         (b'{"ask": "moev"}', "bad_request", "ask", "did you mean 'move'"),
         (b'{"ask": "move"}', "bad_request", "position", "required"),
         (b'{"ask": "health", "x": 1}', "bad_request", "x", "not permitted"),

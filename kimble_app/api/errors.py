@@ -116,6 +116,8 @@ def field_name(place: list[Any]) -> str | None:
     """Return ``plays[3].move`` for ["plays", 3, "move"]; None for an empty list."""
     name = ""
     for part in place:
+        if part == "[key]":  # pydantic's word for "the name itself, not what it holds"
+            continue
         name += f"[{part}]" if isinstance(part, int) else f"{'.' * bool(name)}{part}"
     return name or None
 

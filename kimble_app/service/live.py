@@ -14,7 +14,7 @@ import json
 from typing import Any
 
 from fastapi import APIRouter, WebSocket, WebSocketDisconnect
-from pydantic import BaseModel, ConfigDict, Field, StrictInt, StrictStr
+from pydantic import BaseModel, ConfigDict, Field, StrictInt, StrictStr, ValidationError
 
 from kimble_app.api.errors import ApiError, as_api_error
 from kimble_app.service.guards import LOG
@@ -67,7 +67,9 @@ async def _hello(socket: WebSocket) -> Hello:
         raise ApiError("bad_json", "the first message must be a text") from None
     try:
         return Hello.model_validate_json(text)
-    except ValueError as error:
+    except ValidationError as error:
+        if error.errors()[0]["type"] == "json_invalid":
+            raise ApiError("bad_json", "the first message is not JSON") from None
         raise as_api_error(error) from error
 
 

@@ -77,7 +77,10 @@ async def reply_http(request: Request, error: Exception) -> Response:
     codes = {404: "not_found", 405: "wrong_method", 400: "bad_json", 413: "too_large"}
     if status not in codes:
         return await reply_error(request, error)
-    texts = {404: "there is nothing at this address", 405: "this address knows another method"}
+    texts = {
+        404: "there is nothing at this address; /v1/openapi.json lists all there are",
+        405: "this address knows another method",
+    }
     reply = await reply_error(
         request, ApiError(codes[status], texts.get(status, "the body cannot be read"))
     )
