@@ -240,6 +240,30 @@ def test_settings_that_can_be() -> None:
     Settings(host="0.0.0.0", insecure=True)
 
 
+def test_an_operators_agents_must_be_such_as_can_be_made(tmp_path: Path) -> None:
+    """Said before it listens, not to the first client that names it."""
+    for spec in ("nosuch", f"{tmp_path / 'none.py'}:play", "net:nowhere/at/all"):
+        with pytest.raises(SettingsError, match="fits no rule set"):
+            make_app(Settings(agents=(spec,)))
+    own = tmp_path / "mine.py"
+    own.write_text("def play(game):\n    return game.legal_moves[0]\n", encoding="utf-8")
+    make_app(Settings(agents=(f"{own}:play", "net:norske-2p", "rollouts", "exact")))
+
+
+def test_everything_is_compiled_before_it_listens(tmp_path: Path) -> None:
+    """Else the first client to ask for a deeper search waits for a compiler."""
+    program = (
+        "from kimble_app.service.app import warm_up\n"
+        "from agents.search_kernels import count_replies, grow\n"
+        "warm_up()\n"
+        "print(len(count_replies.signatures), len(grow.signatures))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split() == ["1", "1"]
+
+
 def test_the_command_refuses_to_serve_everybody(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "kimble_app", "serve", "--host", "0.0.0.0"]
     command += ["--database", f"sqlite:///{tmp_path / 'x.sqlite'}"]

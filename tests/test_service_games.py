@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import secrets
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -180,6 +181,7 @@ def test_bad_games_are_refused(client: httpx.Client) -> None:
     error(create(rules="poker"), 422, "bad_rules", "rules")
     error(create(rules="norske[members=20]"), 422, "bad_rules", "rules")
     error(create(players=2, bots={"B": {"agent": "cautious"}}), 422, "bad_request", "bots")
+    error(create(bots={"X": {"agent": "cautious"}}), 422, "bad_request", "bots.X")
     error(create(bots={"B": {"agent": "mine.py:play"}}), 422, "bad_agent", "agent")
     error(create(seats="RBX"), 422, "bad_request", "seats")
     error(create(request_id="short"), 422, "bad_request", "request_id")
@@ -350,7 +352,7 @@ def test_two_listeners_see_the_same(url: str, client: httpx.Client) -> None:
     [
         ('{"token": "wrong"}', "forbidden"),
         ('{"token": 3}', "bad_request"),
-        ("not json", "bad_request"),
+        ("not json", "bad_json"),
         ('{"token": "x", "after": -1}', "bad_request"),
         ("[]", "bad_request"),
     ],
@@ -553,10 +555,14 @@ def test_old_games_can_be_forgotten(tmp_path: Path) -> None:
     store = Store(f"sqlite:///{tmp_path / 'games.sqlite'}")
     host = Host(store, Access(), Metrics())
     told = host.create(schema.CreateRequest(players=2))
-    assert store.forget(0.0) == 0
-    assert store.forget(4e9) == 1
-    assert store.secret(told["state"]["game"]) is None
+    game, token = told["state"]["game"], told["watch"]
+    assert host.look(game, token)["status"] == "open"
+    assert host.forget(0.0) == 0
+    assert host.forget(4e9) == 1
+    assert store.secret(game) is None
     assert store.count_open() == 0
+    with pytest.raises(KimbleError, match="no such game"):
+        host.look(game, token)
     host.close()
     store.close()
 
@@ -574,6 +580,18 @@ def test_too_many_games(tmp_path: Path) -> None:
         for _ in range(3):
             new_game(client, 0)
         error(client.post("/v1/games", json={}), 429, "too_many")
+
+
+def test_games_that_nobody_touches_make_room_again(tmp_path: Path) -> None:
+    with serving(tmp_path, games=1) as url, httpx.Client(base_url=url, timeout=300) as client:
+        new_game(client, 0)
+        error(client.post("/v1/games", json={}), 429, "too_many")
+    with serving(tmp_path, games=1, keep_days=1e-9) as url:
+        with httpx.Client(base_url=url, timeout=300) as client:
+            deadline = time.monotonic() + 120
+            while client.post("/v1/games", json={}).status_code == 429:
+                assert time.monotonic() < deadline, "the old game is still counted"
+                time.sleep(0.2)
 
 
 def test_the_command_checks_dice(tmp_path: Path) -> None:

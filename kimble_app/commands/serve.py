@@ -41,6 +41,9 @@ def serve(
     burst: Annotated[int, typer.Option(help="requests at once from one address")] = 200,
     threads: Annotated[int, typer.Option(help="threads that decide moves")] = 2,
     games: Annotated[int, typer.Option(help="most games going on")] = 10_000,
+    keep_days: Annotated[
+        float, typer.Option(help="delete games that nobody has touched for so long; 0 for never")
+    ] = 0.0,
     proxy: Annotated[
         str | None,
         typer.Option(help="addresses of a proxy whose X-Forwarded-For is to be believed"),
@@ -62,6 +65,7 @@ def serve(
         host=host, port=port, database=url, key=key or None, insecure=insecure,
         origins=tuple(origin or ()), agents=tuple(agent or ()), depth=depth, batch=batch,
         body=body, seconds=seconds, rate=rate, burst=burst, threads=threads, games=games,
+        keep_days=keep_days,
     )  # fmt: skip
     run(settings, proxy, say=lambda line: typer.echo(line, err=True))
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import AsyncIterator
+import time
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from functools import cache
+from itertools import product
 from typing import Any
 
 from fastapi import FastAPI
@@ -18,15 +20,17 @@ from kimble_app.api import answers, schema
 from kimble_app.api.errors import ApiError
 from kimble_app.api.specs import Access
 from kimble_app.service import game_routes, live, stateless
-from kimble_app.service.guards import Guards
+from kimble_app.service.guards import LOG, Guards
 from kimble_app.service.host import Host
 from kimble_app.service.metrics import Metrics
 from kimble_app.service.replies import reply_error, reply_http, reply_invalid
-from kimble_app.service.settings import Settings
+from kimble_app.service.settings import Settings, SettingsError
 from kimble_app.service.store import Store
 from kimble_app.service.work import Workers
 from kimble_env import __version__
-from kimble_env.rules import PRESETS
+from kimble_env.errors import KimbleError
+from kimble_env.opponents import make_agent
+from kimble_env.rules import PRESETS, find_rules
 
 SWITCH_SECONDS = 0.0005
 """How long a thread may keep the interpreter while others wait. Python's own 5 ms would be most of
@@ -59,6 +63,7 @@ def make_app(settings: Settings | None = None) -> FastAPI:
         redoc_url=None,
         lifespan=_lifespan,
     )
+    _check_own_agents(chosen.agents)
     _set_state(app, chosen)
     app.include_router(stateless.router)
     app.include_router(game_routes.router)
@@ -77,6 +82,28 @@ def make_app(settings: Settings | None = None) -> FastAPI:
         )
     app.openapi = lambda: describe(app)  # type: ignore[method-assign]
     return app
+
+
+def _check_own_agents(specs: Sequence[str]) -> None:
+    """Check that an operator's agents can be made, under some rule set at least.
+
+    Specs with a table of exact values are taken as they are: making one may solve the game.
+
+    Raises:
+        SettingsError: naming the first that cannot.
+    """
+    for spec in specs:
+        if "exact" in spec:
+            continue
+        faults = []
+        for name, players in product(PRESETS, (4, 2, 3)):
+            try:
+                make_agent(spec, find_rules(name, players=players))
+                break
+            except (KimbleError, ModuleNotFoundError) as error:
+                faults.append(str(error))
+        else:
+            raise SettingsError(f"agent {spec!r} fits no rule set: {faults[0]}")
 
 
 def _set_state(app: FastAPI, settings: Settings) -> None:
@@ -102,14 +129,26 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     state.store = await asyncio.to_thread(Store, settings.database)
     state.host = Host(state.store, state.access, state.metrics, settings.games)
     state.host.loop = asyncio.get_running_loop()
+    keeper = asyncio.create_task(_forget_now_and_then(state.host, settings.keep_days))
     await asyncio.to_thread(state.host.resume)
     try:
         yield
     finally:
+        keeper.cancel()
         state.host.close()
         for workers in (state.workers, state.searchers, state.keepers):
             workers.close()
         state.store.close()
+
+
+async def _forget_now_and_then(host: Host, keep_days: float) -> None:
+    """Delete what nobody has touched for so many days (0: nothing), at the start and every hour."""
+    while keep_days:
+        try:
+            await asyncio.to_thread(host.forget, time.time() - keep_days * 86_400)
+        except Exception:  # the database is away: the next hour may find it again
+            LOG.exception("old games cannot be deleted")
+        await asyncio.sleep(3600)
 
 
 @cache
@@ -121,7 +160,7 @@ def warm_up() -> None:
     access = Access()
     for name in PRESETS:
         text = answers.start_text(PRESETS[name])
-        for agent in (None, "cautious", "search:depth=1", "cautious@level=5"):
+        for agent in (None, "cautious", "search:depth=1", "search:depth=2", "cautious@level=5"):
             answers.answer_move(schema.MoveRequest(position=text, die=6, agent=agent), access)
         answers.answer_moves(schema.MovesRequest(position=text, die=6), access)
         answers.answer_play(schema.PlayRequest(position=text, die=6, move="enter"), access)

@@ -74,6 +74,19 @@ class Host:
         for game in self.store.waiting_for_bots():
             self._bots.submit(self._drive, game)
 
+    def forget(self, before: float) -> int:
+        """Delete games that nobody has touched since a time of ``time.time()``; return how many."""
+        gone = self.store.forget(before)
+        if gone:
+            with self._lock:
+                entries = list(self._entries)
+            for game in entries:
+                if self.store.last(game) is None:
+                    self._drop(game)
+            self._open = self.store.count_open()
+            self.metrics.games.set(self._open)
+        return gone
+
     def close(self) -> None:
         """Let the bots finish the move they are at."""
         self._bots.shutdown(wait=True, cancel_futures=True)

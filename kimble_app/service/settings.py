@@ -34,6 +34,7 @@ class Settings:
         queue: requests that may wait for a thread before others are told to come back.
         games: games going on at most.
         connections: WebSockets open at most.
+        keep_days: games that nobody has touched for so many days are deleted; 0 keeps all.
         agents: specs that clients may name besides the shipped ones.
 
     Raises:
@@ -56,6 +57,7 @@ class Settings:
     queue: int = 200
     games: int = 10_000
     connections: int = 2_000
+    keep_days: float = 0.0
     agents: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -89,6 +91,7 @@ class Settings:
 _LEAST = {
     "port": 0, "body": 1000, "rate": 0, "burst": 1, "depth": 0, "batch": 1, "seconds": 0.1,
     "threads": 1, "queue": 1, "games": 1, "connections": 1,
+    "keep_days": 0,
 }  # fmt: skip
 
 
