@@ -22,7 +22,10 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-PACKAGES = ("kimble-rl", "numpy", "numba", "gymnasium", "pettingzoo", "open_spiel", "pygame-ce")
+PACKAGES = (
+    "kimble-rl", "numpy", "numba", "gymnasium", "pettingzoo", "open_spiel", "pygame-ce", "torch",
+    "stable-baselines3", "sb3-contrib",
+)  # fmt: skip
 NO_FIGURE = "-"
 
 

@@ -64,7 +64,7 @@ def gather(
         try:
             measures[name] = make()
         except ImportError as error:
-            hint = "" if ours_lacks(error) else "; pip install 'kimble-rl[bench]'"
+            hint = "" if ours_lacks(error) else "; pip install 'kimble-rl[bench,train]'"
             missing.append(f"{name} not measured, {error.name} is missing{hint}")
             say(f"    {missing[-1]}")
     return alternate(measures, settings.rounds), missing
