@@ -317,7 +317,7 @@ def _with_width(share: float, interval: Sequence[float]) -> str:
 
 
 def print_report(summary: dict[str, Any], place: str | None = None) -> None:
-    """Print the ladder and the pairwise matrix to standard output.
+    """Print the ladder, the pairwise matrix and, if measured, losses to standard output.
 
     Raises:
         KimbleError: rich is not installed.
@@ -350,6 +350,19 @@ def print_report(summary: dict[str, Any], place: str | None = None) -> None:
         cells = ["" if x is None else percent(x) for x in row]
         matrix.add_row(f"{k + 1} {escape(names[k])}", *cells)
     console.print(matrix)
+    if summary.get("losses"):
+        head, rows = losses_rows(summary["losses"])
+        losses = Table(
+            title="loss per decision, mWP; then % of decisions by their loss",
+            caption=f"Reference: {summary['losses']['reference']}", caption_justify="left",
+        )  # fmt: skip
+        for k, name in enumerate(head):
+            losses.add_column(name, justify="right" if k else "left", overflow="fold")
+        for row in rows:
+            losses.add_row(*map(escape, row))
+        console.print(losses)
+    elif summary.get("losses_missing"):
+        console.print(escape(f"no losses: {summary['losses_missing']}"), highlight=False)
     for test in summary["self_tests"]:
         state = "ok" if test["passed"] else "FAILED"
         console.print(
@@ -357,6 +370,19 @@ def print_report(summary: dict[str, Any], place: str | None = None) -> None:
         )
     if place is not None:
         console.print(escape(f"record: {place}"), highlight=False)
+
+
+def losses_rows(losses: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
+    """Return head and rows of the table of losses per decision."""
+    rows = [
+        [
+            agent["agent"],
+            f"{agent['mean']:.2f} ±{agent['half_width']:.2f}",
+            *(percent(share) for share in agent["shares"]),
+        ]
+        for agent in losses["agents"]
+    ]
+    return ["agent", "mean", *losses["bins"]], rows
 
 
 def title_of(summary: dict[str, Any]) -> str:
@@ -393,16 +419,23 @@ def write_csv(summary: dict[str, Any], folder: str | Path) -> None:
 
 
 def csv_texts(summary: dict[str, Any]) -> dict[str, str]:
-    """Return the three CSV files by name; shares are 0..1."""
+    """Return the CSV files by name, that of losses only if measured; shares are 0..1."""
     names = [agent["agent"] for agent in summary["agents"]]
     cells = [["" if x is None else x for x in row] for row in summary["matrix"]]
     lengths = summary["lengths"]
     counts = [[int(k), int(k) + lengths["bin"], n] for k, n in lengths["games"].items()]
-    return {
+    texts = {
         "ratings.csv": _csv(_rating_rows(summary)),
         "matrix.csv": _csv([["", *names], *([n, *r] for n, r in zip(names, cells, strict=True))]),
         "lengths.csv": _csv([["throws_from", "throws_below", "games"], *counts]),
     }
+    losses = summary.get("losses")
+    if losses:
+        shares = [f"share {name} mWP" for name in losses["bins"]]
+        head = ["agent", "mean_mwp", "half_width_mwp", *shares]
+        rows = [[a["agent"], a["mean"], a["half_width"], *a["shares"]] for a in losses["agents"]]
+        texts["losses.csv"] = _csv([head, *rows])
+    return texts
 
 
 def _rating_rows(summary: dict[str, Any]) -> list[list[Any]]:

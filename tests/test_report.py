@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from evaluation.report import csv_texts, summarise
+from evaluation.report import csv_texts, print_report, summarise
 from evaluation.report_html import page, write_html
 from tests.programs import chromium
 from tests.test_tournament import synthetic
@@ -76,8 +76,22 @@ def test_the_page_says_what_the_summary_says(summary: dict[str, Any], tmp_path: 
     assert "public:kimble-4p <x>" in words  # names are escaped
     saved = dict(re.findall(r'download="([^"]+)" href="data:[^;]+;base64,([^"]+)"', text))
     assert json.loads(base64.b64decode(saved["summary.json"])) == json.loads(json.dumps(summary))
+    assert "mixed,4.25,0.3,0.7,0.2,0.1" in csv_texts(summary)["losses.csv"]
     for name, content in csv_texts(summary).items():
         assert base64.b64decode(saved[name]).decode() == content
+
+
+def test_the_terminal_tells_losses_too(
+    summary: dict[str, Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    print_report({**summary, "losses": LOSSES})
+    text = capsys.readouterr().out
+    assert "4.25 ±0.30" in text
+    assert "public:kimble-4p <x>" in text
+    print_report({**summary, "losses_missing": "there is no public set"})
+    text = capsys.readouterr().out
+    assert "4.25" not in text
+    assert "no losses: there is no public set" in text
 
 
 def test_a_failed_self_test_is_seen(summary: dict[str, Any]) -> None:
