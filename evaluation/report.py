@@ -100,7 +100,7 @@ def add_losses(summary: dict[str, Any], tournament: Tournament) -> None:
 
     Nothing is added where the rules have no public set.
     """
-    from evaluation.losses import public_losses
+    from evaluation.losses import public_losses, read_public
 
     rules = tournament.settings.rules
     agents = []
@@ -126,6 +126,7 @@ def add_losses(summary: dict[str, Any], tournament: Tournament) -> None:
     summary["losses"] = {
         "reference": found.reference,
         "decisions": len(found.losses),
+        "exact": not np.nan_to_num(read_public(rules).errors).any(),
         "bins": names,
         "agents": agents,
     }
@@ -354,7 +355,7 @@ def print_report(summary: dict[str, Any], place: str | None = None) -> None:
         head, rows = losses_rows(summary["losses"])
         losses = Table(
             title="loss per decision, mWP; then % of decisions by their loss",
-            caption=f"Reference: {summary['losses']['reference']}", caption_justify="left",
+            caption=escape(losses_note(summary["losses"])), caption_justify="left",
         )  # fmt: skip
         for k, name in enumerate(head):
             losses.add_column(name, justify="right" if k else "left", overflow="fold")
@@ -370,6 +371,18 @@ def print_report(summary: dict[str, Any], place: str | None = None) -> None:
         )
     if place is not None:
         console.print(escape(f"record: {place}"), highlight=False)
+
+
+def losses_note(losses: dict[str, Any]) -> str:
+    """Return what judged the losses, and whom that flatters."""
+    count = f"{losses['decisions']:,} decisions"
+    text = f"Reference: {losses['reference']}, {count}; intervals of 95 %."
+    if not losses["exact"]:
+        text += (
+            " Its values are estimated by searches that end in the linear value: agents that "
+            "search over that value are flattered."
+        )
+    return text
 
 
 def losses_rows(losses: dict[str, Any]) -> tuple[list[str], list[list[str]]]:

@@ -14,7 +14,14 @@ from collections.abc import Sequence
 from html import escape
 from typing import Any
 
-from evaluation.report import caption_of, csv_texts, ladder_rows, percent, title_of
+from evaluation.report import (
+    caption_of,
+    csv_texts,
+    ladder_rows,
+    losses_note,
+    percent,
+    title_of,
+)
 from kimble_env.files import write_whole
 
 _SEAT_COLOURS = {"R": "#d64545", "B": "#3b6fd4", "Y": "#d9a400", "G": "#2f9e5b"}
@@ -298,8 +305,7 @@ def _losses(summary: dict[str, Any]) -> str:
         )
     note = (
         "Win probability thrown away per decision, in thousandths (mWP): share of decisions (%) "
-        f"by size of their loss. Reference: {escape(losses['reference'])}, "
-        f"{losses['decisions']:,} decisions; intervals of 95 %."
+        f"by size of their loss. {escape(losses_note(losses))}"
     )
     return _section("Loss per decision", f"<div class=cards>{''.join(cards)}</div>", note)
 
@@ -354,7 +360,7 @@ margin-top:16px}
 column-gap:12px;align-items:center}
 .dots .name{max-width:34vw;overflow-wrap:anywhere;font-size:15px;line-height:1.25;padding:4px 0}
 .dots .value{font-variant-numeric:tabular-nums;text-align:right;font-weight:600}
-.track{position:relative;height:30px;align-self:stretch;min-height:30px}
+.track{position:relative;align-self:stretch;min-height:30px}
 .track i,.lane u{position:absolute;display:block}
 .grid{top:0;bottom:0;width:1px;background:var(--line)}
 .bar{top:50%;height:8px;margin-top:-4px;min-width:2px;border-radius:4px;background:var(--main);
@@ -398,6 +404,7 @@ border-bottom:1px solid var(--soft)}
 .files a{display:inline-block;margin:0 10px 6px 0;color:var(--main)}
 code{font-size:.92em}
 @media(max-width:560px){section{padding:14px 12px}th,td{padding:6px 5px}table{font-size:14px}
+td.left{white-space:normal;overflow-wrap:anywhere;min-width:96px;max-width:30vw}
 .heat td{min-width:40px;padding:6px 3px}
 .dots .name{max-width:30vw;font-size:14px}.hist{margin-right:14px}
 .hist .bars{height:140px}}

@@ -19,6 +19,7 @@ from tests.test_tournament import synthetic
 LOSSES = {
     "reference": "public:kimble-4p <x>",
     "decisions": 2000,
+    "exact": False,
     "bins": ["< 0.5", "to 5", "> 5"],
     "agents": [
         {"agent": name, "mean": 4.25, "half_width": 0.3, "shares": [0.7, 0.2, 0.1]}
@@ -74,6 +75,9 @@ def test_the_page_says_what_the_summary_says(summary: dict[str, Any], tmp_path: 
             assert share is None or f"{100 * share:.1f}" in words
     assert "mean 4.25 ± 0.30 mWP" in words
     assert "public:kimble-4p <x>" in words  # names are escaped
+    assert "are flattered" in words
+    exact = {**summary, "losses": {**LOSSES, "exact": True}}
+    assert "are flattered" not in page(exact)
     saved = dict(re.findall(r'download="([^"]+)" href="data:[^;]+;base64,([^"]+)"', text))
     assert json.loads(base64.b64decode(saved["summary.json"])) == json.loads(json.dumps(summary))
     assert "mixed,4.25,0.3,0.7,0.2,0.1" in csv_texts(summary)["losses.csv"]
