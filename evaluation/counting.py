@@ -2,9 +2,9 @@
 
 The loop stands here a second time on purpose. Counting inside the other one would put two writes to
 memory into the fastest loop of the engine for everybody, and a switch that numba prunes (counts or
-None) would compile that loop twice in every program, also in those that only play. The games are the
-same ones, and a test says so. What the record of a game counts itself (throws,
-captures, losses, arrivals) is read from there.
+None) would compile that loop twice in every program, also in those that only play. The games are
+the same ones, and a test says so. What the record of a game counts itself (throws, captures,
+losses, arrivals) is read from there.
 """
 
 from __future__ import annotations

@@ -61,6 +61,7 @@ YARDSTICKS = (ANCHOR, "tuned")
 HALF_WIDTH = 0.005
 SEED = 2026
 FORMAT = "kimble-ladder-1"
+CHAIN_RULES, CHAIN_GAMES = "kimble[pass_allowed=no]", 200_000
 _PILOT = 400  # games that tell how many are needed
 _CHUNK_SECONDS = 20.0  # of a searching agent's match between two savings
 
@@ -415,6 +416,36 @@ def _tournament_figures(summary: dict[str, Any]) -> dict[str, Any]:
     return {**{k: summary[k] for k in of_all}, "agents": agents}
 
 
+def chain_check(kept: dict[str, Any] | None, games: int) -> dict[str, Any]:
+    """Return the match of ``safest`` against ``random`` by which the whole chain is checked.
+
+    It is played unless ``kept`` is of the very same.
+    """
+    rules = find_rules(CHAIN_RULES).replace(players=2)
+    prints = [fingerprint(make_agent(s, rules), s) for s in ("safest", ANCHOR)]
+    same = {"rules_hash": rules.hash, "fingerprints": prints}
+    if kept is not None and all(kept[name] == value for name, value in same.items()):
+        return kept
+    result = play_match(["safest", ANCHOR], rules, games, 1)
+    return {
+        **same, "share": result.share(0), "interval95": list(result.bootstrap(0)),
+        "games": result.games,
+    }  # fmt: skip
+
+
+def _chain_part(check: dict[str, Any]) -> str:
+    share, (low, high) = check["share"], check["interval95"]
+    met = "it does" if 0.66 <= share <= 0.69 else "**it does not**"
+    return f"""
+## The check of the whole chain
+
+In `{CHAIN_RULES}` with two players `safest` (capture, else enter, else fewest
+enemy pieces 1 to 6 fields behind, else furthest) must win 66 to 69 % against `random`: 68 % over a
+million games is published for Trouble, the same game. It wins **{percent(share, 2)} %** (95 %:
+{percent(low, 2)} to {percent(high, 2)}, {check["games"]:,} games): {met}.
+"""
+
+
 def measure_speed(agents: Sequence[str], blocks: int = 300) -> dict[str, float]:
     """Return the four-player games of ``kimble`` per CPU second when an agent sits everywhere."""
     rules = find_rules("kimble")
@@ -447,7 +478,10 @@ def _processor() -> str:
 
 
 def document(
-    ladders: Sequence[dict[str, Any]], command: str, speeds: dict[str, float] | None = None
+    ladders: Sequence[dict[str, Any]],
+    command: str,
+    chain: dict[str, Any],
+    speeds: dict[str, float] | None = None,
 ) -> str:
     """Return the text of ``docs/ladder.md``."""
     head = _INTRODUCTION.format(
@@ -455,6 +489,7 @@ def document(
         numpy=np.__version__, cap=f"{DEFAULT_CAP:,}", seed=SEED,
     )  # fmt: skip
     parts = [_ladder_part(ladder) for ladder in ladders]
+    parts.append(_chain_part(chain))
     return head + "".join(parts) + (_speed_part(speeds) if speeds else "")
 
 
@@ -573,14 +608,13 @@ def _searching(ladder: dict[str, Any]) -> list[str]:
     return lines
 
 
-def _figures_before(path: Path) -> dict[tuple[str, int], dict[str, Any]]:
-    """Return the figures of a page written earlier, by rule set and number of players."""
+def _read_before(path: Path) -> dict[str, Any]:
+    """Return the data of a page written earlier; nothing if there is none of this format."""
     if not path.exists():
         return {}
-    data = json.loads(path.read_text(encoding="utf-8"))
-    if data.get("format") != FORMAT or data.get("seed") != SEED:
-        return {}
-    return {(ladder["rules"], ladder["players"]): ladder for ladder in data["ladders"]}
+    data: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    same = data.get("format") == FORMAT and data.get("seed") == SEED
+    return data if same else {}
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -625,7 +659,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
             ladder.play_searching(name, players)
     if given.write is None:
         return
-    before = _figures_before(given.write.with_suffix(".json"))
+    data = _read_before(given.write.with_suffix(".json"))
+    before = {(kept["rules"], kept["players"]): kept for kept in data.get("ladders", [])}
     found = [ladder.figures(*key, before.get(key)) for key in keys]
     kept = [figures for figures in found if figures is not None]
     if not kept:
@@ -635,9 +670,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
         f"--tuned-points {given.tuned_points:g} --seconds {given.seconds:g} --write {given.write}"
     )
     speeds = measure_speed(ladder.fast)
-    write_whole(given.write, document(kept, command, speeds))
+    chain = chain_check(data.get("chain_check"), CHAIN_GAMES)
+    write_whole(given.write, document(kept, command, chain, speeds))
     data = {"format": FORMAT, "kimble_rl": __version__, "seed": SEED, "ladders": kept,
-            "games_per_cpu_second": speeds}  # fmt: skip
+            "chain_check": chain, "games_per_cpu_second": speeds}  # fmt: skip
     write_whole(given.write.with_suffix(".json"), json.dumps(data, indent=1) + "\n")
 
 

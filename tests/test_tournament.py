@@ -608,7 +608,10 @@ def test_evaluate_and_compare_take_luck_off(capsys: pytest.CaptureFixture[str]) 
 # --------------------------------------------------------------------------------------- the ladder
 
 
-def test_the_ladder_goes_on_where_it_stopped_and_writes_its_page(tmp_path: Path) -> None:
+def test_the_ladder_goes_on_where_it_stopped_and_writes_its_page(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ladder, "CHAIN_GAMES", 20_000)
     folder, page = tmp_path / "runs", tmp_path / "ladder.md"
     common = ["--folder", str(folder), "--games", "60", "--points", "6", "--seconds", "0",
               "--agents", "random", "mixed", "cautious", "--only", "kimble-2p"]  # fmt: skip
@@ -620,6 +623,8 @@ def test_the_ladder_goes_on_where_it_stopped_and_writes_its_page(tmp_path: Path)
     assert "## kimble, 2 players" in text
     assert "| 3 | `random` | 0 |" in text
     assert "Networks and search, luck counted by `linear`" in text
+    assert "20,000 games): it does." in text
+    assert 0.66 < json.loads(page.with_suffix(".json").read_text("utf-8"))["chain_check"]["share"]
     data = json.loads(page.with_suffix(".json").read_text(encoding="utf-8"))
     (found,) = data["ladders"]
     best = found["agents"][0]
