@@ -15,6 +15,7 @@ import numpy as np
 
 from agents.exact import positions
 from agents.exact.duels import Duel, Evaluator, Study
+from agents.exact.errors import UnsettledError
 from agents.exact.policies import Player
 from agents.exact.solver import two_seats
 from kimble_env.errors import AgentError
@@ -81,8 +82,9 @@ def exactly(
         ``agent``, ``rules``, ``rules_hash``, ``pieces``, ``positions``, ``decisions`` (asked
         about), ``versus``: by opponent ``first``, ``second`` (win chance throwing first and second)
         and ``share``, their mean; ``best_response`` (the same of the best answer to the agent) and
-        ``exploitability`` (its share minus 1/2); ``loss_per_decision`` in thousandths of a win, and
-        ``itself``: what a game of the agent against itself holds. What was not asked for is None.
+        ``exploitability`` (its share minus 1/2), or in ``unsettled`` why there is none;
+        ``loss_per_decision`` in thousandths of a win, and ``itself``: what a game of the agent
+        against itself holds. What was not asked for is None.
 
     Raises:
         RulesError: rules that cannot be or that the solver does not know.
@@ -106,6 +108,7 @@ def exactly(
         "versus": {},
         "best_response": None,
         "exploitability": None,
+        "unsettled": None,
         "loss_per_decision": None,
         "itself": None,
     }
@@ -113,9 +116,13 @@ def exactly(
         other = _player(evaluator, name, players)
         out["versus"][name] = _shares(evaluator.duel(me, other))
     if response:
-        best = evaluator.best_response(me)
-        out["best_response"] = _shares(best)
-        out["exploitability"] = best.mean - 0.5
+        try:
+            best = evaluator.best_response(me)
+        except UnsettledError as error:
+            out["unsettled"] = str(error)
+        else:
+            out["best_response"] = _shares(best)
+            out["exploitability"] = best.mean - 0.5
     if costs:
         study = evaluator.study(me, me)
         out["loss_per_decision"] = 1000.0 * study.loss_per_decision()
@@ -236,6 +243,9 @@ def print_exactly(found: dict[str, Any], tell: Callable[[str], None] = print) ->
         tell(f"{'the best answer to it':24}" + "".join(f"{x:12.6f}" for x in row))
         tell("")
         tell(f"exploitability      {found['exploitability']:.6f} (the best answer wins over 1/2)")
+    elif found["unsettled"] is not None:
+        tell("")
+        tell(f"no best answer found: {found['unsettled']}")
     itself = found["itself"]
     if itself is None:
         return

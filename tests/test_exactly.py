@@ -200,6 +200,17 @@ def test_the_report_of_a_heuristic() -> None:
     assert any(dearest["position"] in line for line in lines)
 
 
+def test_a_best_answer_that_does_not_settle_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("agents.exact.duels.MOST_SWEEPS", 2)
+    said: list[str] = []
+    found = exactly("furthest", "kimble", 1, versus=(), costs=False)
+    print_exactly(found, said.append)
+    assert found["best_response"] is None
+    assert found["exploitability"] is None
+    assert "after 2 sweeps" in found["unsettled"]
+    assert any(line.startswith("no best answer found: layer") for line in said)
+
+
 def test_agents_that_draw_lots_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "lots.py"
     path.write_text(OWN.replace("RULES", "'kimble[pieces=2]'"))

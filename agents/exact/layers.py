@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from agents.exact import kernels, positions
+from agents.exact.errors import UnsettledError
 from agents.exact.transitions import FINISHED, UNUSED, SeatMoves
 
 SLOTS = 4  # moves of one face: every piece has at most one
@@ -242,7 +243,7 @@ class Layer:
                 its ``change``; the last sweeps take none.
 
         Raises:
-            RuntimeError: that was not reached within ``most_sweeps``.
+            UnsettledError: that was not reached within ``most_sweeps``.
         """
         sweep, arguments = self.sweeper()
         return self.iterate(
@@ -257,7 +258,7 @@ class Layer:
         """Sweep as ``solve`` does, with any compiled sweep (arguments but toll and rows).
 
         Raises:
-            RuntimeError: the tolerance was not reached within ``most_sweeps``.
+            UnsettledError: the tolerance was not reached within ``most_sweeps``.
         """
         began = time.monotonic()
         ahead = list(tolls)
@@ -270,7 +271,7 @@ class Layer:
                 ahead.pop(0)
             elif not ahead and change <= tolerance:
                 return LayerResult(count, change, time.monotonic() - began)
-        raise RuntimeError(
+        raise UnsettledError(
             f"layer {self.slot_a}, {self.slot_b}: values still change by {change:.3g} after "
             f"{most_sweeps} sweeps, expected at most {tolerance:.3g}"
         )
