@@ -12,7 +12,7 @@ import pytest
 from evaluation import block_bootstrap, match_json, play_match, tabletop, wilson
 from evaluation.cli import evaluate
 from kimble_env import Game, choose, find_rules
-from kimble_env.errors import KimbleError
+from kimble_env.errors import AgentError, KimbleError
 from kimble_env.features import play_weighted_batch
 from kimble_env.opponents import Agent, WeightAgent, make_agent
 from kimble_env.rules import Rules
@@ -459,5 +459,5 @@ def test_weight_agents_need_not_be_asked(monkeypatch: pytest.MonkeyPatch) -> Non
 
     monkeypatch.setattr(WeightAgent, "act", never)
     assert play_match(["mixed", "random"], games=8).games == 8
-    with pytest.raises(AssertionError, match="asked"):
+    with pytest.raises(AgentError, match="AssertionError: asked"):
         play_match(["mixed", Asked], games=8)
