@@ -383,6 +383,22 @@ def best_actions(
     return own.argmax(axis=1).astype(np.int16)
 
 
+def mean_over_moves(
+    after: Values, actions: npt.NDArray[np.int64], rules: Rules
+) -> Values:
+    """Return the mean chances over some moves of each position: float64 [B, 4].
+
+    Args:
+        after: float64 [B, A, 4], chances after each action.
+        actions: int64 [B], the moves as bits, at least one each.
+        rules: theirs.
+    """
+    shares = (actions[:, None] >> np.arange(rules.board.actions) & 1).astype(np.float64)
+    shares /= shares.sum(axis=1, keepdims=True)
+    means: Values = np.einsum("ba,bas->bs", shares, after)
+    return means
+
+
 def position_values(
     evaluator: Evaluator,
     states: States,
@@ -412,9 +428,7 @@ def position_values(
         chosen = 1 << best_actions(after, thrown, rules).astype(np.int64)
         if drawn is not None:
             chosen = np.where(drawn[part] != 0, drawn[part], chosen)
-        shares = (chosen[:, None] >> np.arange(rules.board.actions) & 1).astype(np.float64)
-        shares /= shares.sum(axis=1, keepdims=True)
-        values[part] = np.einsum("ba,bas->bs", shares, after)
+        values[part] = mean_over_moves(after, chosen, rules)
     return values
 
 

@@ -12,7 +12,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 HERE = Path(__file__).parent
 SOURCES = tuple(HERE / name for name in ("net_compiling.py", "net_features.py", "net_kernel.py"))
-# "nnan" and "ninf" are left out, since the softmax of absent seats uses infinity.
+# "nnan" and "ninf" are left out, since a softmax takes no part of an infinite logit.
 REORDER = {"reassoc", "nsz", "arcp", "contract"}
 
 _compile = compiler("net", *SOURCES, fastmath=REORDER)

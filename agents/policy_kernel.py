@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from agents.compiling import compiler
+from agents.net_compiling import HERE, REORDER
 from kimble_env.features import move_score
 from kimble_env.kernel import acting, legal_actions, lowest_bit
 from kimble_env.observation import encode_observation
@@ -28,8 +29,7 @@ Layer = tuple[Floats, Floats]
 NOBODY = -1.0
 """The action code of a row without a move."""
 
-# "nnan" and "ninf" are left out: what is not legal has the logit -infinity.
-fast = compiler("policy", __file__, fastmath={"reassoc", "nsz", "arcp", "contract"})
+fast = compiler("policy", HERE / "net_compiling.py", __file__, fastmath=REORDER)
 
 
 class Columns(NamedTuple):

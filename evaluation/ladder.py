@@ -652,11 +652,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     keys = [(name, players) for name in RULES for players in PLAYERS]
     if not given.no_play:
         for name, players in keys:
-            if given.only and f"{name}-{players}p" not in given.only:
-                continue
-            if not given.only_searching:
-                ladder.play_fast(name, players)
-            ladder.play_searching(name, players)
+            if not given.only or f"{name}-{players}p" in given.only:
+                play = ladder.play_searching if given.only_searching else ladder.play
+                play(name, players)
     if given.write is None:
         return
     data = _read_before(given.write.with_suffix(".json"))

@@ -35,7 +35,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from agents.evaluators import Evaluator, exact_move_values, make_evaluator, position_values
+from agents.evaluators import (
+    Evaluator,
+    exact_move_values,
+    make_evaluator,
+    mean_over_moves,
+    position_values,
+)
 from agents.linear_value import LinearValue
 from evaluation.counting import CHOICES, PASSES
 from evaluation.luck_kernel import advance_lucky_batch, drawn_among_batch
@@ -380,10 +386,8 @@ def draw_luck(
     rows = np.flatnonzero(drawn & (drawn - 1) != 0)
     if len(rows):
         after = exact_move_values(value, take_states(positions, rows), rules)
-        shares = (drawn[rows, None] >> np.arange(rules.board.actions) & 1).astype(np.float64)
-        shares /= shares.sum(axis=1, keepdims=True)
         luck[rows] = after[np.arange(len(rows)), actions[rows]]
-        luck[rows] -= np.einsum("ba,bas->bs", shares, after)
+        luck[rows] -= mean_over_moves(after, drawn[rows], rules)
     return luck
 
 

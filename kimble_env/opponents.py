@@ -40,7 +40,8 @@ import json
 import math
 import re
 import traceback
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
@@ -67,7 +68,7 @@ from kimble_env.features import (
 )
 from kimble_env.kernel import RUNNING, STATE, faults_batch, legal_batch, take_states
 from kimble_env.notation import format_position, position_faults
-from kimble_env.own_code import absolute, load_own, split_own
+from kimble_env.own_code import absolute, load_own, split_own, told
 from kimble_env.rules import Rules, find_rules
 
 if TYPE_CHECKING:
@@ -421,12 +422,8 @@ class CheckedAgent:
         check_decisions(positions, self.rules)
         _check_keys(keys, len(positions))
         asked = hide_random_state(positions)
-        try:
+        with _own_failures(self.spec):
             answer = self.inner.act(asked, keys.copy())
-        except KimbleError:
-            raise
-        except Exception as error:
-            raise AgentError(_failure(self.spec, error)) from error
         return check_actions(positions, self.rules, answer, self.spec)
 
     def __repr__(self) -> str:
@@ -451,12 +448,8 @@ class CheckedEvaluator(CheckedAgent):
         """
         check_decisions(positions, self.rules)
         asked = hide_random_state(positions)
-        try:
+        with _own_failures(self.spec):
             answer = self.inner.evaluate(asked)
-        except KimbleError:
-            raise
-        except Exception as error:
-            raise AgentError(_failure(self.spec, error)) from error
         try:
             win = np.asarray(answer, np.float32)
         except (TypeError, ValueError):
@@ -472,11 +465,17 @@ class CheckedEvaluator(CheckedAgent):
         return win
 
 
-def _failure(spec: str, error: Exception) -> str:
-    """Return what happened in a user's code, and where."""
-    place = traceback.extract_tb(error.__traceback__)[-1]
-    where = f"{Path(place.filename).name}, line {place.lineno}, in {place.name}"
-    return f"agent {spec!r} fails: {type(error).__name__}: {error} ({where})"
+@contextmanager
+def _own_failures(spec: str) -> Iterator[None]:
+    """Turn an error of a user's code into an AgentError that says what happened, and where."""
+    try:
+        yield
+    except KimbleError:
+        raise
+    except Exception as error:
+        place = traceback.extract_tb(error.__traceback__)[-1]
+        where = f"{Path(place.filename).name}, line {place.lineno}, in {place.name}"
+        raise AgentError(f"agent {spec!r} fails: {told(error)} ({where})") from error
 
 
 def _remake(recipe: str, rules: Rules, spec: str) -> Agent:

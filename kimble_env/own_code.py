@@ -90,11 +90,12 @@ def _load_file(path: Path) -> ModuleType:
             del sys.modules[name]
         else:
             sys.modules[name] = previous
-        raise AgentError(f"{path} fails while it is loaded: {_told(error)}") from error
+        raise AgentError(f"{path} fails while it is loaded: {told(error)}") from error
     return module
 
 
-def _told(error: Exception) -> str:
+def told(error: Exception) -> str:
+    """Return an error in one line: its kind and its text."""
     return f"{type(error).__name__}: {error}"
 
 
@@ -107,6 +108,6 @@ def _load_module(place: str, spec: str) -> ModuleType:
             error.name.split(".")
         ):
             raise AgentError(f"there is no module {place!r} (in {spec!r})") from None
-        raise AgentError(f"module {place!r} fails while it is loaded: {_told(error)}") from error
+        raise AgentError(f"module {place!r} fails while it is loaded: {told(error)}") from error
     except Exception as error:
-        raise AgentError(f"module {place!r} fails while it is loaded: {_told(error)}") from error
+        raise AgentError(f"module {place!r} fails while it is loaded: {told(error)}") from error

@@ -137,7 +137,11 @@ class Evaluator:
         return Duel(0.5 * (here.first + first), 0.5 * (here.second + second))
 
     def best_response(self, against: Player) -> Duel:
-        """Return what the best player against a player scores; minus 1/2: its exploitability."""
+        """Return what the best player against a player scores; minus 1/2: its exploitability.
+
+        Raises:
+            UnsettledError: its values do not settle, as can happen where both rather pass.
+        """
         return self.duel(Best(), against)
 
     def _alike(self, one: Player) -> bool:

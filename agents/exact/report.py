@@ -80,12 +80,8 @@ def solve_game(
         "most_sweeps": statistics.most_sweeps,
         "tolerance": solver.tolerance,
         "start_value": float(p[0, 0]),
-        "start_lower": None,
-        "start_upper": None,
-        "bracket": None,
-        "open_share": None,
-        "expected_throws": None,
-        "strict_pass_share": None,
+        **dict.fromkeys(("start_lower", "start_upper", "bracket", "open_share")),
+        **dict.fromkeys(("expected_throws", "strict_pass_share")),
         "table": str(target),
     }
     if small if play is None else play:
