@@ -23,7 +23,7 @@ from agents.exact.errors import TableError
 from agents.exact.oracle import ExactAgent
 from agents.exact.policies import Best, Uniform
 from agents.exact.probes import rank_of
-from agents.exact.report import solve_game
+from agents.exact.report import gap_of, shared_fields, solve_game
 from agents.exact.solver import Solver, two_seats
 from agents.exact.table import (
     Table,
@@ -573,6 +573,40 @@ def test_passing_shows_in_the_figures(tmp_path: Path) -> None:
     assert 0.01 < out["strict_pass_share"] < 0.10
     assert out["start_lower"] < out["start_value"] < out["start_upper"]
     assert out["bracket"] > 1e-3
+
+
+@pytest.mark.parametrize("text", ["kimble", "kombat"])
+def test_opposite_seats_hold_both_bounds_in_one_solve(text: str) -> None:
+    """What seat a loses by endless play seat b wins: the upper bound is the lower one turned."""
+    low, high = (Solver(two_seats(text, 2), mode, tolerance=1e-11) for mode in ("lower", "upper"))
+    for side in (low, high):
+        side.solve()
+    for x, y in low.all_pairs():
+        free = ~shared_fields(low, x, y)
+        p, q = low.block(y, x)
+        for turned, found in zip((q.T, p.T), high.block(x, y), strict=True):
+            assert np.abs(turned - found)[free].max() < 1e-9
+    gap, share = gap_of([low])
+    assert gap_of([low, high]) == pytest.approx((gap, share), abs=1e-9)
+    assert gap > 1e-3
+
+
+def test_the_bracket_can_be_had_without_the_value(tmp_path: Path) -> None:
+    table = tmp_path / "one.table"
+    whole = solve_game("kimble", 1, table=table, folder=tmp_path / "layers", threads=1)
+    table.unlink()
+    alone = solve_game("kimble", 1, table=table, threads=1, value=False)
+    for name in ("bracket", "open_share", "start_lower", "start_upper"):
+        assert alone[name] == pytest.approx(whole[name], abs=1e-12)
+    assert alone["start_value"] is alone["table"] is None
+    assert not table.exists()
+
+
+def test_neighbours_are_bounded_by_two_solves(tmp_path: Path) -> None:
+    out = solve_game("kimble", 1, adjacent=True, table=tmp_path / "one.table", threads=1)
+    assert out["bracket"] < 1e-9
+    for name in ("start_lower", "start_upper"):
+        assert out[name] == pytest.approx(out["start_value"], abs=1e-9)
 
 
 def test_rules_the_solver_does_not_know_are_refused_by_name() -> None:

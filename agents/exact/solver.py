@@ -265,7 +265,7 @@ class Solver:
         statistics = self.statistics
         statistics.cpu_seconds = time.process_time() - self._cpu
         statistics.wall_seconds = time.monotonic() - self._began
-        statistics.peak_bytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+        statistics.peak_bytes = peak_bytes()
 
     def _log(self, layer: Layer, result: Any) -> None:
         if self.folder is None:
@@ -297,6 +297,11 @@ class Solver:
         if self._left:
             text += f", about {2 * self._left * mean / rate / 60:.0f} min for the later layers"
         self.say(text)
+
+
+def peak_bytes() -> int:
+    """Return the most memory that this process has had at once, mapped files included."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
 def two_seats(rules: str | Rules, pieces: int | None = None, adjacent: bool = False) -> Rules:

@@ -22,9 +22,12 @@ def solve(
         bool | None,
         typer.Option(
             "--bracket/--no-bracket",
-            help="solve from both sides too, the certificate (up to 3 pieces if left out)",
+            help="bound the value from both sides too (up to 3 pieces if left out)",
         ),
     ] = None,
+    value: Annotated[
+        bool, typer.Option("--value/--no-value", help="without it the bracket alone, no table")
+    ] = True,
     play: Annotated[
         bool | None,
         typer.Option(
@@ -47,7 +50,7 @@ def solve(
 
     found = solve_game(
         rules, pieces, adjacent, bracket, play, tolerance, threads,
-        say=lambda line: typer.echo(line, err=True),
+        say=lambda line: typer.echo(line, err=True), value=value,
     )  # fmt: skip
     if json:
         typer.echo(writer.dumps(found, indent=1))
