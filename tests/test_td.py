@@ -167,6 +167,21 @@ def test_a_killed_run_goes_on_as_if_nothing_had_happened(tmp_path: Path) -> None
     assert load_net(str(tmp_path / "killed")).hash == whole.hash
 
 
+@pytest.mark.parametrize("lag", [0, 1])
+def test_with_a_lag_the_weights_in_play_are_a_window_behind(tmp_path: Path, lag: int) -> None:
+    run = Run(TDConfig(**SMALL, rules="kimble[pieces=1]", lag=lag), tmp_path, shown=False)
+    played, learned = [], []
+    for _ in range(3):
+        played.append(run.games.net.params[0].copy())
+        run.step()
+        learned.append(run.learner.steps)
+    each = 64 * 8 // 2 // 64  # steps of a window
+    assert learned == [(k - lag) * each for k in (1, 2, 3)]
+    assert (played[0] == played[1]).all() == bool(lag)
+    run.catch_up()
+    assert run.learner.steps == 3 * each
+
+
 def test_the_profile_says_where_the_time_goes() -> None:
     found = profile(TDConfig(**SMALL, rules="kimble[pieces=1]", warmup=50), windows=2)
     assert set(found["share"]) == {"rules", "inputs", "network", "torch"}

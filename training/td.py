@@ -23,11 +23,13 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import torch
 
 from agents.net_features import feature_count, net_features
@@ -58,6 +60,8 @@ from training.td_config import TDConfig, read_count
 
 LIBRARIES = ("numpy", "numba", "torch", "safetensors")
 _CHECKPOINT_SECONDS = 60.0
+
+Floats = npt.NDArray[np.float32]
 
 
 def versions() -> dict[str, str]:
@@ -207,6 +211,14 @@ def present_columns(rules: Rules) -> list[int]:
 # --------------------------------------------------------------------------------------- the games
 
 
+class Lesson(NamedTuple):
+    """A window that has been played and waits to be learned from."""
+
+    window: int
+    x: Floats  # [rows, F]
+    y: Floats  # [rows, 4]
+
+
 class Games:
     """All games in step, with who decides in them.
 
@@ -230,14 +242,24 @@ class Games:
         self.layers = layers
         self.net = net_of([layers])
         self._tapes: dict[int, kernel.Tape] = {}
-        inputs = feature_count(rules.board)
-        self.x = np.empty((config.rows, inputs), np.float32)
-        self.y = np.empty((config.rows, 4), np.float32)
+        self.x, self.y = self._matrices()
         tape = self._tape(0)
         kernel.begin_all(
             self.states, rules.array, self.plays, self.control, self.episodes, 0,
             len(self.weights), self._settings(0), tape,
         )
+
+    def _matrices(self) -> tuple[Floats, Floats]:
+        inputs = feature_count(self.rules.board)
+        return np.empty((self.config.rows, inputs), np.float32), np.empty(
+            (self.config.rows, 4), np.float32
+        )
+
+    def hand_over(self, spare: Lesson | None) -> tuple[Floats, Floats]:
+        """Return ``x`` and ``y``; the next window is written to those of ``spare``, or to new."""
+        full = self.x, self.y
+        self.x, self.y = (spare.x, spare.y) if spare is not None else self._matrices()
+        return full
 
     def _tape(self, start: int) -> kernel.Tape:
         if start not in self._tapes:
@@ -434,6 +456,8 @@ class Run:
         self.games = Games(config, self.rules, self.learner.layers())
         self.exact = ExactLoss(self.rules)
         self.window = 0
+        self.lesson: Lesson | None = None  # with a lag: the last window played
+        self.teacher = ThreadPoolExecutor(1, "learning")
         self.loss = math.nan
         self.seconds = {"play": 0.0, "learn": 0.0, "judge": 0.0}
         self.cpu = 0.0
@@ -458,37 +482,57 @@ class Run:
             self.learner.learn(tx[part], ty[part], c.learning_rate)
         self.games.take(self.learner.layers())
 
-    def rate(self) -> float:
-        """Return Adam's step now."""
-        c, share = self.config, self.window / self.config.windows
+    def rate(self, window: int) -> float:
+        """Return Adam's step in a window."""
+        c, share = self.config, window / self.config.windows
         return c.last_rate + (c.learning_rate - c.last_rate) * (1 + math.cos(math.pi * share)) / 2
 
     def step(self) -> None:
-        """Play one window and learn from it."""
+        """Play a window and learn: from it, or with a lag meanwhile from the one before."""
         start, cpu = time.perf_counter(), time.process_time()
+        waiting = self.lesson
+        learning: Future[None] | None = None
+        if waiting is not None:
+            learning = self.teacher.submit(self._learn, waiting)
         self.games.play(self.window)
         middle = time.perf_counter()
-        self.advance()
+        if learning is not None:
+            learning.result()
+        self.advance(waiting)
         self.seconds["play"] += middle - start
         self.seconds["learn"] += time.perf_counter() - middle
         self.cpu += time.process_time() - cpu
 
-    def advance(self) -> None:
-        """Learn from the window that has been played, and let the new weights play the next."""
-        self._learn()
-        self.games.take(self.learner.layers())
-        self.window += 1
+    def advance(self, spare: Lesson | None = None) -> None:
+        """Learn from what has been played, or with a lag put it by; the newest weights play on.
 
-    def _learn(self) -> None:
-        x, y = torch.from_numpy(self.games.x), torch.from_numpy(self.games.y)
-        order = np.random.default_rng([self.config.seed, self.window]).permutation(len(x))
-        rate, losses = self.rate(), []
+        Args:
+            spare: a lesson learned, whose matrices are free.
+        """
+        if self.config.lag:
+            self.lesson = Lesson(self.window, *self.games.hand_over(spare))
+        else:
+            self._learn(Lesson(self.window, self.games.x, self.games.y))
+        self.window += 1
+        self.games.take(self.learner.layers())
+
+    def catch_up(self) -> None:
+        """Learn from the window that still waits."""
+        if self.lesson is not None:
+            self._learn(self.lesson)
+            self.lesson = None
+            self.games.take(self.learner.layers())
+
+    def _learn(self, lesson: Lesson) -> None:
+        x, y = torch.from_numpy(lesson.x), torch.from_numpy(lesson.y)
+        order = np.random.default_rng([self.config.seed, lesson.window]).permutation(len(x))
+        rate, losses = self.rate(lesson.window), []
         for start in range(0, len(order) - self.config.batch + 1, self.config.batch):
             part = torch.from_numpy(order[start : start + self.config.batch])
             losses.append(self.learner.learn(x[part], y[part], rate))
         self.loss = float(torch.stack(losses).mean())
         if not math.isfinite(self.loss):
-            raise KimbleError(f"training broke in window {self.window}: the loss is {self.loss}")
+            raise KimbleError(f"training broke in window {lesson.window}: the loss is {self.loss}")
 
     def every(self, setting: str) -> int:
         """Return how many windows lie between two evaluations or snapshots."""
@@ -513,7 +557,7 @@ class Run:
             "throws_per_second": round(throws / learning),
             "throws_per_cpu_second": round(throws / self.cpu),
             "loss": self.loss,
-            "learning_rate": self.rate(),
+            "learning_rate": self.rate(self.window),
             "steps": self.learner.steps,
             "games": int(stats[kernel.GAMES]),
             "cut_off": int(stats[kernel.CAPPED]),
@@ -538,6 +582,7 @@ class Run:
             "learner": self.learner.state(),
             "games": self.games.state(),
             "window": self.window,
+            "lesson": self.lesson and tuple(self.lesson),
             "seconds": self.seconds,
             "cpu": self.cpu,
         }
@@ -571,6 +616,7 @@ class Run:
         self.learner.restore(state["learner"])
         self.games.restore(state["games"])
         self.window, self.seconds, self.cpu = state["window"], state["seconds"], state["cpu"]
+        self.lesson = Lesson(*state["lesson"]) if state["lesson"] else None
         metrics = self.folder / "metrics.jsonl"
         if metrics.exists():
             lines = metrics.read_text(encoding="utf-8").splitlines()
@@ -589,6 +635,8 @@ class Run:
             if self.window % remembered == 0:
                 self.games.remember(self.learner.layers())
             last = self.window == self.config.windows
+            if last:
+                self.catch_up()
             if last or self.window % judged == 0:
                 self.measure()
             if last or time.perf_counter() - saved > _CHECKPOINT_SECONDS:

@@ -51,6 +51,9 @@ class TDConfig(Settings):
     baselines: str = setting(
         "random,mixed", "weight vectors that evaluations are against, comma-separated"
     )
+    lag: int = setting(
+        1, "windows that the weights in play are behind, 0 or 1; with 1 play and learning overlap"
+    )
     threads: int = setting(2, "threads that play; they do not change the result")
     minutes: float = setting(
         0.0, "measure the speed first and set throws to what so many minutes allow (0: no)"
@@ -78,6 +81,7 @@ class TDConfig(Settings):
         "cap": (1, 2**30),
         "evaluate_every": (0, 10**12),
         "evaluate_games": (1, 10**9),
+        "lag": (0, 1),
         "threads": (1, 256),
         "minutes": (0.0, 1e6),
     }

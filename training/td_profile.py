@@ -11,6 +11,7 @@ machine too, but for what its neighbours take away in cache and in shared cores.
 
 from __future__ import annotations
 
+import dataclasses
 import time
 from pathlib import Path
 from typing import Any
@@ -37,7 +38,7 @@ def profile(config: TDConfig, windows: int = 20) -> dict[str, Any]:
         windows: windows that are timed.
     """
     torch.set_num_threads(1)
-    run = Run(config, Path("."), shown=False)
+    run = Run(dataclasses.replace(config, lag=0), Path("."), shown=False)
     run.warm_up()
     for _ in range(_WARM):
         run.step()
