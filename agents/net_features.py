@@ -81,7 +81,6 @@ from kimble_env.kernel import (
     unit_lost,
     unit_size,
     units_of,
-    ways_to_hit,
 )
 from kimble_env.rules import (
     NO_HOME,
@@ -174,10 +173,12 @@ def _put(index, value, n, at, x):
 
 
 @inlined
-def _seat_block(s, r, seat, ego, first, own, waiting, index, value, n):
-    """Append the block of one seat, which begins at entry ``first``."""
-    stretch = first + r[R_RING]
-    tail = stretch + r[R_STRETCH_LAST] - r[R_LEAVE]
+def _seat_block(s, r, seat, ego, first, second, own, waiting, index, value, n):
+    """Append the block of one seat, which begins at entry ``first``.
+
+    ``second`` is where its block of version 2 begins: batteries are told there too; -1: none.
+    """
+    tail = first + r[R_RING] + r[R_STRETCH_LAST] - r[R_LEAVE]
     home, total, paired = 0, 0, 0
     for k in range(r[R_PIECES]):
         p = int(s["pieces"][seat, k])
@@ -195,10 +196,12 @@ def _seat_block(s, r, seat, ego, first, own, waiting, index, value, n):
         paired += size > 1
         if lower > 0:
             continue  # a battery is one entry
+        field = r[R_RING] + p - r[R_LEAVE] - 1
         if p <= r[R_LEAVE]:
-            n = _put(index, value, n, first + seen_from(r, seat, p, ego), float(size))
-        else:
-            n = _put(index, value, n, stretch + p - r[R_LEAVE] - 1, float(size))
+            field = seen_from(r, seat, p, ego)
+        n = _put(index, value, n, first + field, float(size))
+        if second >= 0:
+            n = _put(index, value, n, second + field, size - 1.0)
     for k in range(waiting):
         n = _put(index, value, n, tail + k, 1.0)
     for k in range(home):
@@ -230,55 +233,73 @@ def _ways(s, r, own, waiting, home, at, index, value, n):
 
 
 @inlined
-def _pair_block(s, r, attacker, victim, own, waiting, first, index, value, n):
-    """Append how the pieces of one seat threaten those of another."""
+def _from_leave(s, r, seat):
+    """Return the pieces on the track as bits: bit k stands k fields before the last one (R_LEAVE).
+
+    Shifted right by R_LEAVE - t it has bit d where a piece stands d fields before progress t.
+    """
+    bits = 0
+    for k in range(r[R_PIECES]):
+        p = int(s["pieces"][seat, k])
+        if p >= 0 and p <= r[R_LEAVE]:
+            bits |= 1 << (r[R_LEAVE] - p)
+    return bits
+
+
+@inlined
+def _pair_block(s, r, attacker, victim, track, waiting, six, first, second, index, value, n):
+    """Append how the pieces of one seat threaten those of another.
+
+    ``track`` is the attacker's ``_from_leave``, ``second`` where the block of version 2 begins, or
+    -1.
+    """
     lap = float(r[R_LEAVE] + 1)
-    track = own & ((1 << (r[R_LEAVE] + 1)) - 1)
-    faces, fire, battles, far = 0, 0.0, 0.0, 0.0
+    faces, fire, battles, far, risk, stake, wall = 0, 0.0, 0.0, 0.0, 0.0, 0.0, 0
     for k in range(r[R_PIECES]):
         q = int(s["pieces"][victim, k])
-        if q < 0 or q > r[R_LEAVE] or (q == 0 and r[R_PROTECTED] != 0):
+        if q < 0 or q > r[R_LEAVE]:
             continue
         t = seen_from(r, victim, q, attacker)
         if t > r[R_LEAVE]:
             continue  # not on the attacker's route
-        # bit j: a piece stands 6 - j fields behind, bit j of ``behind``: 12 - j fields
-        near = ((track << 6) >> t) & 63
-        behind = ((track << 12) >> t) & 63
-        if t == 0 and waiting > 0:
-            near |= 1
-        weight = (q + 1) / lap
-        far += weight * count_bits(behind)
-        if near == 0:
+        ways = (track >> (r[R_LEAVE] - t)) & 0b1111111111110  # bit d: a piece stands d behind
+        if q == 0 and r[R_PROTECTED] != 0:
+            wall = count_bits(ways & 0b1111110)
             continue
+        weight = (q + 1) / lap
+        far += weight * count_bits(ways >> 7)
+        if waiting > 0 and t <= 6:
+            ways |= 1 << (6 + t)  # with the 6 that enters first; not for ``far``
+        near = ways & 0b1111110
         faces |= near
         struck = count_bits(near) * weight
         fire += struck
-        if r[R_BATTLES] != 0:
+        if r[R_BATTLES] != 0 and near != 0:
             margin = battle_margin(r, attacker, t, victim)
             battles += struck * (1.0 - battle_odds(s, r, margin)[2])
+        if second >= 0 and ways != 0:
+            chance = chance_of_ways(r, ways, six)
+            risk += chance
+            stake += chance * weight
     n = _put(index, value, n, first, count_bits(faces) / 6.0)
     n = _put(index, value, n, first + 1, fire / 6.0)
     n = _put(index, value, n, first + 2, battles / 6.0)
-    return _put(index, value, n, first + 3, far / 6.0)
+    n = _put(index, value, n, first + 3, far / 6.0)
+    if second < 0:
+        return n
+    n = _put(index, value, n, second, risk)
+    n = _put(index, value, n, second + 1, stake)
+    return _put(index, value, n, second + 2, wall / 6.0)
 
 
 @inlined
-def _unit_block(s, r, seat, ego, first, own, waiting, six, index, value, n):
-    """Append what version 2 says of one seat; its block begins at entry ``first``."""
-    stretch = first + r[R_RING]
-    tail = stretch + r[R_STRETCH_LAST] - r[R_LEAVE]
-    rest = own
-    while rest != 0:
-        p = lowest_bit(rest)
-        rest &= rest - 1
-        at = first + seen_from(r, seat, p, ego) if p <= r[R_LEAVE] else stretch + p - r[R_LEAVE] - 1
-        n = _put(index, value, n, at, unit_size(s, r, seat, p) - 1.0)
+def _unit_block(s, r, seat, own, waiting, six, at, index, value, n):
+    """Append what version 2 says of one seat besides batteries, from entry ``at`` on."""
     enters = six if waiting > 0 else 0.0
-    n = _put(index, value, n, tail, enters)
-    n = _put(index, value, n, tail + 1, enters if own & 1 != 0 else 0.0)
-    n = _put(index, value, n, tail + 2, 1.0 if own != 0 and own & (own - 1) == 0 else 0.0)
-    return _choices(s, r, seat, own, waiting, tail + 3, index, value, n)
+    n = _put(index, value, n, at, enters)
+    n = _put(index, value, n, at + 1, enters if own & 1 != 0 else 0.0)
+    n = _put(index, value, n, at + 2, 1.0 if own != 0 and own & (own - 1) == 0 else 0.0)
+    return _choices(s, r, seat, own, waiting, at + 3, index, value, n)
 
 
 @inlined
@@ -322,31 +343,6 @@ def _least_loss(s, r, seat, moves, die):
 
 
 @inlined
-def _unit_pair(s, r, attacker, victim, own, six, first, index, value, n):
-    """Append what version 2 says of one seat that threatens another."""
-    lap = float(r[R_LEAVE] + 1)
-    risk, stake, wall = 0.0, 0.0, 0
-    for k in range(r[R_PIECES]):
-        q = int(s["pieces"][victim, k])
-        if q < 0 or q > r[R_LEAVE]:
-            continue
-        t = seen_from(r, victim, q, attacker)
-        if t > r[R_LEAVE]:
-            continue  # not on the attacker's route
-        if q == 0 and r[R_PROTECTED] != 0:
-            wall = count_bits(((own << 6) >> t) & 63)
-            continue
-        ways = ways_to_hit(s, r, attacker, t)
-        if ways != 0:
-            chance = chance_of_ways(r, ways, six)
-            risk += chance
-            stake += chance * (q + 1) / lap
-    n = _put(index, value, n, first, risk)
-    n = _put(index, value, n, first + 1, stake)
-    return _put(index, value, n, first + 2, wall / 6.0)
-
-
-@inlined
 def _six(s, r, seat):
     """Return the chance of a 6 in a seat's next throwing turn, in the rest of the one going on."""
     if seat != acting(s):
@@ -355,28 +351,6 @@ def _six(s, r, seat):
     for _ in range(s["throws"]):
         miss *= 5.0 / 6.0
     return 1.0 - miss
-
-
-@inlined
-def _unit_inputs(s, r, first, index, value, n):
-    """Append all that version 2 adds, which begins at entry ``first``."""
-    ego = acting(s)
-    block = r[R_RING] + r[R_STRETCH_LAST] - r[R_LEAVE] + UNIT_EXTRA
-    for attacker in range(4):
-        seat = (ego + attacker) & 3
-        if not is_playing(s, seat):
-            continue
-        own, waiting = units_of(s, r, seat)
-        six = _six(s, r, seat)
-        n = _unit_block(
-            s, r, seat, ego, first + attacker * block, own, waiting, six, index, value, n
-        )
-        for step in range(1, 4):
-            victim = (seat + step) & 3
-            if is_playing(s, victim):
-                at = first + 4 * block + (3 * attacker + step - 1) * UNIT_PAIR
-                n = _unit_pair(s, r, seat, victim, own, six, at, index, value, n)
-    return n
 
 
 @fast
@@ -389,26 +363,40 @@ def position_inputs(s, r, index, value):
         index: int32 [MOST_INPUTS], overwritten with places in the vector.
         value: float32 [MOST_INPUTS], overwritten with what stands there.
     """
-    ego, n = acting(s), 0
-    block = r[R_RING] + r[R_STRETCH_LAST] - r[R_LEAVE] + SEAT_EXTRA
+    ego, n, more = acting(s), 0, is_told_more(r)
+    fields = r[R_RING] + r[R_STRETCH_LAST] - r[R_LEAVE]
+    block, unit_block = fields + SEAT_EXTRA, fields + UNIT_EXTRA
+    end = 4 * block + 12 * PAIR_SIZE
     for attacker in range(4):
         seat = (ego + attacker) & 3
         if not is_playing(s, seat):
             continue
         own, waiting = units_of(s, r, seat)
-        n = _seat_block(s, r, seat, ego, attacker * block, own, waiting, index, value, n)
+        track = _from_leave(s, r, seat)
+        six, second = 0.0, -1
+        if more:
+            six, second = _six(s, r, seat), end + 2 + attacker * unit_block
+        n = _seat_block(
+            s, r, seat, ego, attacker * block, second, own, waiting, index, value, n
+        )  # fmt: skip
+        if more:
+            n = _unit_block(s, r, seat, own, waiting, six, second + fields, index, value, n)
         for step in range(1, 4):
             victim = (seat + step) & 3
             if not is_playing(s, victim) or (step == 2 and r[R_TWO_COLOURS] != 0):
                 continue
-            first = 4 * block + (3 * attacker + step - 1) * PAIR_SIZE
-            n = _pair_block(s, r, seat, victim, own, waiting, first, index, value, n)
-    end = 4 * block + 12 * PAIR_SIZE
+            pair = 3 * attacker + step - 1
+            if more:
+                second = end + 2 + 4 * unit_block + pair * UNIT_PAIR
+            n = _pair_block(
+                s, r, seat, victim, track, waiting, six, 4 * block + pair * PAIR_SIZE, second,
+                index, value, n,
+            )  # fmt: skip
     if s["throws"] > 1:
         n = _put(index, value, n, end, 1.0)
     if s["throws"] > 2:
         n = _put(index, value, n, end + 1, 1.0)
-    return _unit_inputs(s, r, end + 2, index, value, n) if is_told_more(r) else n
+    return n
 
 
 @fast
