@@ -34,6 +34,8 @@ from kimble_env.opponents import make_agent
 RULE_SETS = ("kimble[pass_allowed=no]", "kimble", "kombat[pass_allowed=no]", "kombat", "norske")
 DOCS = Path(__file__).parent.parent / "docs"
 DATA = "solution.json"
+ANSWER = ("best_response", "exploitability", "unsettled")
+"""What ``exactly`` says of the best answer."""
 PERFECT_PLAYS = ("kimble[pass_allowed=no]", "kombat[pass_allowed=no]", "norske")
 """Rule sets in which perfect play ends for sure, so that what it holds can be added up."""
 
@@ -79,15 +81,24 @@ def add_solved(folder: Path, data: Data, rules: str, pieces: int, again: bool) -
 def add_agent(
     folder: Path, data: Data, agent: str, rules: str, again: bool, quick: bool, evaluator: Evaluator
 ) -> None:
-    """Add what ``kimble exact`` says of an agent, and the CPU seconds that it took."""
+    """Add what ``kimble exact`` says of an agent, and the CPU seconds that it took.
+
+    Of an agent that is there already without its best answer only that is added.
+    """
     pieces = evaluator.rules.pieces
     key = f"{rules} {pieces} {agent}"
-    if not again and key in data.get("ladder", {}):
+    kept = None if again else data.get("ladder", {}).get(key)
+    if kept is not None and (quick or kept["exploitability"] is not None):
         return
     evaluator.perfect()  # solved before the clock runs
     began = time.process_time()
-    found = exactly(agent, rules, pieces, response=not quick, evaluator=evaluator)
-    found["cpu_seconds"] = round(time.process_time() - began, 1)
+    if kept is None:
+        found = exactly(agent, rules, pieces, response=not quick, evaluator=evaluator)
+    else:
+        answer = exactly(agent, rules, pieces, versus=(), costs=False, evaluator=evaluator)
+        found = {**kept, **{part: answer[part] for part in ANSWER}}
+    spent = time.process_time() - began + (kept or {}).get("cpu_seconds", 0.0)
+    found["cpu_seconds"] = round(spent, 1)
     keep(folder, data, "ladder", key, found)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -12,12 +13,14 @@ from agents.exact import kernels, layers, positions
 from agents.exact.duels import Evaluator
 from agents.exact.errors import TableError
 from agents.exact.policies import Best, Player, Uniform
+from agents.exact.settling import Contest, best_answer, sweeper
 from agents.exact.solver import two_seats
 from agents.heuristics import heuristic_names
 from evaluation.exactly import exactly, game_of, print_exactly
 from evaluation.match import play_match
 from kimble_env.errors import AgentError
 from kimble_env.opponents import make_agent
+from kimble_env.rules import Rules
 
 FORCED = "kimble[pass_allowed=no]"
 RULE_SETS = (
@@ -154,6 +157,135 @@ def test_a_policy_of_ties_is_an_even_lot() -> None:
     assert evaluator.duel(asked, other).mean == pytest.approx(expected.mean, abs=1e-9)
 
 
+# --------------------------------------------------------- one piece each, solved another way
+
+
+def waits_at_the_end(own: np.ndarray, other: np.ndarray, die: np.ndarray) -> np.ndarray:
+    """Pass for ever near the stretch while the other waits at home: he may never enter."""
+    return (own >= 20) & (other < 0)
+
+
+def moves_seldom(own: np.ndarray, other: np.ndarray, die: np.ndarray) -> np.ndarray:
+    """Pass but for one throw in fifty or so, so that sweeps settle by a thousandth each."""
+    return (own >= 0) & ((31 * own + 17 * other + 7 * die) % 53 != 0)
+
+
+class Passing:
+    """An agent of one piece that passes where a rule says so, and moves where it can otherwise."""
+
+    def __init__(self, rules: Rules, passes: Callable[..., np.ndarray]) -> None:
+        self.spec, self.rules, self.passes = passes.__name__, rules, passes
+
+    def act(self, positions: np.ndarray, keys: np.ndarray) -> np.ndarray:
+        rows, seat = np.arange(len(positions)), positions["seat"].astype(int)
+        own, other = (positions["pieces"][rows, s, 0].astype(int) for s in (seat, 2 - seat))
+        stay = self.passes(own, other, positions["die"].astype(int))
+        return np.where(stay, self.rules.board.pass_action, own + 1).astype(np.int16)
+
+
+class Dense:
+    """One piece against one on kimble28 by dense linear algebra, without engine or solver.
+
+    Written from docs/rules.md: R1, R2, R4, R12, R14. States (who throws, its own progress, the
+    other's); values are win chances of player 0 less 1/2, so that endless play is worth 0. Every
+    throw ends the game as a draw with a tiny chance, which leaves the equations one solution.
+    """
+
+    def __init__(self, passes: Callable[..., np.ndarray]) -> None:
+        places = range(-1, 28)
+        pairs = [(a, b) for a in places for b in places if min(a, b) < 0 or (b + 14) % 28 != a]
+        states = [(who, a, b) for who in (0, 1) for a, b in pairs]
+        number = {state: k for k, state in enumerate(states)}
+        self.size = len(states)  # the numbers after it: player 0 has won, player 1 has won
+        self.to = np.zeros((self.size, 6, 2), int)  # [.., 0] moving, [.., 1] passing
+        self.choice = np.zeros((self.size, 6), int)
+        for k, (who, a, b) in enumerate(states):
+            for die in range(1, 7):
+                same = number[(who, a, b) if die == 6 else (1 - who, b, a)]
+                move = same
+                if a >= 0 or die == 6:
+                    target = a + die if a >= 0 else 0
+                    hit = b >= 0 and (b + 14) % 28 == target
+                    after = (target, -1 if hit else b)
+                    if 27 < target <= 31:
+                        move = self.size + who
+                    elif target <= 27:
+                        move = number[(who, *after) if die == 6 else (1 - who, *after[::-1])]
+                self.to[k, die - 1] = move, same
+                if who == 1:
+                    self.choice[k, die - 1] = passes(a, b, die)
+        self.mine = np.array([who == 0 for who, _, _ in states])
+        self.start = number[0, -1, -1], number[1, -1, -1]
+
+    def values(self, draws: float) -> np.ndarray:
+        """Return the values of the choices, 0.5 and -0.5 for finished games behind them."""
+        matrix, right = np.eye(self.size), np.zeros(self.size)
+        to = np.take_along_axis(self.to, self.choice[:, :, None], 2)[:, :, 0]
+        ended = np.array([0.5, -0.5])
+        for die in range(6):
+            inside = to[:, die] < self.size
+            rows = np.flatnonzero(inside)
+            np.add.at(matrix, (rows, to[rows, die]), -(1.0 - draws) / 6.0)
+            right[~inside] += (1.0 - draws) / 6.0 * ended[to[~inside, die] - self.size]
+        return np.concatenate([np.linalg.solve(matrix, right), ended])
+
+    def share(self) -> float:
+        """Return the win share of player 0, who throws first in half of the games."""
+        values = self.values(1e-9)
+        return 0.5 + float(values[list(self.start)].mean())
+
+    def best_share(self) -> float:
+        """Let player 0 choose the best: Howard's policy iteration."""
+        for draws, clear in ((1e-6, 1e-9), (1e-9, 1e-8)):
+            for _ in range(100):
+                value = self.values(draws)[self.to]
+                now = np.take_along_axis(value, self.choice[:, :, None], 2)[:, :, 0]
+                better = self.mine[:, None] & (value.max(axis=2) > now + clear)
+                if not better.any():
+                    break
+                self.choice[better] = value.argmax(axis=2)[better]
+        return self.share()
+
+
+@pytest.mark.parametrize("passes", [waits_at_the_end, moves_seldom])
+def test_one_piece_agrees_with_dense_linear_algebra(passes: Callable[..., np.ndarray]) -> None:
+    """A best answer that keeps the game going for ever, and one that takes a thousand throws."""
+    rules = two_seats("kimble", 1)
+    evaluator = Evaluator(rules, tolerance=1e-11)
+    agent = evaluator.player(Passing(rules, passes))
+    dense = Dense(passes)
+    assert evaluator.duel(Uniform(), agent).mean == pytest.approx(dense.share(), abs=1e-7)
+    best = evaluator.best_response(agent).mean
+    assert best == pytest.approx(dense.best_share(), abs=1e-7)
+    assert best > evaluator.duel(evaluator.perfect(), agent).mean - 1e-9
+
+
+def test_play_that_never_ends_is_worth_one_half_to_the_best_answer() -> None:
+    """Both would wait for ever here. Sweeps with the best move find 0.519 and stay there.
+
+    Whatever endless play is worth, 0 or 1, the best answer wins no less, no more.
+    """
+    bench = Bench("kombat")
+    layer = bench.evaluator.solver.layer(4, 4, {}.__getitem__)  # one piece each is home
+    codes = Uniform().codes(layer, 0), bench["cautious"].codes(layer, 1)
+    bounds = []
+    for worth in (0.0, 1.0):
+        layer.p[:], layer.q[:] = worth, 1.0 - worth
+        sweep, arguments = sweeper(layer, (kernels.BEST, kernels.FIXED), codes)
+        for _ in range(300):
+            layer.sweep(sweep, (*arguments, 0.0), None, 1, None, 0)
+        bounds.append(layer.p.copy())
+    best_answer(Contest(layer, codes, 1e-10, 20_000), 0)
+    free = ~clashes(layer)
+    assert (layer.p - bounds[0])[free].min() > -1e-9
+    assert (bounds[1] - layer.p)[free].min() > -1e-9
+    configs = layer.a.moves(4).configs.tolist()
+    waiting = configs.index([0, 31]), configs.index([13, 31])
+    assert bounds[0][waiting] < 0.49
+    assert bounds[1][waiting] > 0.51
+    assert layer.p[waiting] == pytest.approx(0.5, abs=1e-12)
+
+
 # ------------------------------------------------------------------------------------ the report
 
 
@@ -164,6 +296,7 @@ def eager(game):
 class Dice:
     def act(self, positions, keys):
         from kimble_env.opponents import make_agent
+from kimble_env.rules import Rules
         return make_agent("random", RULES).act(positions, keys)
 """
 

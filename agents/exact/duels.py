@@ -15,11 +15,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from agents.exact import kernels, positions
+from agents.exact import positions
 from agents.exact.errors import TableError
-from agents.exact.kernels import BEST, LOWEST, SHARES
+from agents.exact.kernels import BEST, FIXED, SHARES
 from agents.exact.layers import Layer, Pair
-from agents.exact.policies import Best, Player, Recorded, Say, player
+from agents.exact.policies import Best, Player, Recorded, Say, Uniform, player
+from agents.exact.settling import Contest, best_answer, evaluate, sweeper
 from agents.exact.solver import MOST_SWEEPS, TOLLS, Solver
 from agents.exact.table import Table, table_of
 from kimble_env.opponents import Agent
@@ -149,19 +150,33 @@ class Evaluator:
 
     def _duel(self, first: Player, second: Player) -> Duel:
         solved: dict[tuple[int, int], Pair] = {}
-        best = BEST in (first.kind, second.kind)
-        tolls = TOLLS if best and self.rules.pass_allowed else ()
         pool = ThreadPoolExecutor(self.threads) if self.threads > 1 else None
         with pool or nullcontext():
             for x, y in self.solver.all_pairs():
                 layer = self.solver.layer(x, y, solved.__getitem__)
-                sweep, arguments = _sweeper(layer, first, second)
-                layer.iterate(
-                    sweep, arguments, self.tolerance, MOST_SWEEPS, pool, self.threads, None, tolls
-                )
+                self._settle(layer, first, second, pool)
                 solved[x, y] = (layer.p.copy(), layer.q.copy())
         p, q = solved[0, 0]
         return Duel(float(p[0, 0]), 1.0 - float(q[0, 0]))
+
+    def _settle(self, layer: Layer, first: Player, second: Player, pool: Any) -> None:
+        """Find the values of a layer between two players."""
+        kinds = (first.kind, second.kind)
+        codes = (first.codes(layer, 0), second.codes(layer, 1))
+        if kinds == (FIXED, FIXED):
+            evaluate(Contest(layer, codes, self.tolerance, MOST_SWEEPS, pool, self.threads))
+        elif kinds == (BEST, BEST) or not self.rules.pass_allowed:  # nobody keeps play going
+            sweep, arguments = sweeper(layer, kinds, codes)
+            tolls = TOLLS if self.rules.pass_allowed else ()
+            layer.iterate(
+                sweep, arguments, self.tolerance, MOST_SWEEPS, pool, self.threads, None, tolls
+            )
+        else:
+            best = kinds.index(BEST)
+            any_moves = Uniform().codes(layer, best)
+            codes = (any_moves, codes[1]) if best == 0 else (codes[0], any_moves)
+            contest = Contest(layer, codes, self.tolerance, MOST_SWEEPS, pool, self.threads)
+            best_answer(contest, best)
 
     # ------------------------------------------------------------------------------------- visits
 
@@ -238,27 +253,6 @@ def perfect_play(solver: Solver, count_throws: bool) -> PerfectPlay:
 def _throws_per_turn(tries: npt.NDArray[np.int8]) -> npt.NDArray[np.float64]:
     """Return the mean number of throws of a turn that ends with its first 6 (R23)."""
     return 6.0 * (1.0 - (5.0 / 6.0) ** tries)
-
-
-def _sweeper(layer: Layer, first: Player, second: Player) -> tuple[Any, tuple[Any, ...]]:
-    """Return the compiled sweep of two players, and its arguments but toll and rows."""
-    kinds = (first.kind, second.kind)
-    codes = (first.codes(layer, 0), second.codes(layer, 1))
-    if layer.a.rules.home:
-        return _sweep_home, (layer.where(), *layer.seats(), *kinds, *codes)
-    battles = bool(layer.a.rules.battles)
-    tables = (layer.place(), layer.rows(), layer.cols())
-    return kernels.sweep_players, (*tables, *kinds, *codes, SHARES, LOWEST, battles)
-
-
-def _sweep_home(
-    where: Any, a: Any, b: Any, kind_a: int, kind_b: int, codes_a: Any, codes_b: Any, toll: float,
-    first: int, last: int,
-) -> float:  # fmt: skip
-    change: float = positions.sweep_positions(
-        where, a, b, kind_a, kind_b, codes_a, codes_b, SHARES, first, last
-    )
-    return change
 
 
 def _visit(

@@ -4,6 +4,8 @@
 
 * ``sweep_positions``: values of perfect play or policies; how Norske is solved and played out;
 * ``record``: the perfect moves of a solved layer, written down as a policy;
+* ``improve``: a policy changed where another choice is better; ``confine``: where a seat can keep
+  the game going for ever;
 * ``push``: how often policies visit each position, starting from given masses;
 * ``tally``: what the visits cost and how much luck was in them, by the values of perfect play.
 
@@ -504,6 +506,143 @@ def tally(where, a, b, codes_a, codes_b, shares, visits_p, visits_q, clear, ring
                 sums[side, S_THROWS] += weight * 6.0 * six
                 luck = luck_of_turn(top, tries, stay_value(where, side, i, j, 0))
                 sums[side, S_LUCK] += weight * luck
+
+
+# --------------------------------------------------------------------- the best answer to a policy
+
+
+@inner
+def all_inside(alive, at, part, places):
+    """Tell whether every place a move can lead to is marked."""
+    for k in range(places):
+        if part[k] > 0.0 and alive[at[k]] == 0:
+            return False
+    return True
+
+
+@inner
+def option_inside(where, alive, a, b, side, i, j, die, at, part):
+    """Return a choice (STAY first) that can only lead to marked positions, -1 if there is none."""
+    g, count, may_pass = choices(a, b, side, i, j, die)
+    if count == 0 or may_pass:
+        if alive[cell_of(where, side if die == 5 else 1 - side, i, j)] != 0:
+            return STAY
+    for n in range(count):
+        if all_inside(alive, at, part, reach(where, a, b, side, i, j, g, die, n, at, part)):
+            return n
+    return -1
+
+
+@inner
+def policy_inside(where, alive, a, b, side, i, j, die, code, shares, at, part):
+    """Tell whether a policy's choices can only lead to marked positions."""
+    g, count, _ = choices(a, b, side, i, j, die)
+    if shares[STAY, code] > 0.0:
+        if alive[cell_of(where, side if die == 5 else 1 - side, i, j)] == 0:
+            return False
+    for n in range(count):
+        if shares[n, code] > 0.0:
+            places = reach(where, a, b, side, i, j, g, die, n, at, part)
+            if not all_inside(alive, at, part, places):
+                return False
+    return True
+
+
+@fast
+def confine(where, alive, a, b, best, codes_a, codes_b, shares, first, last):
+    """Unmark positions from which play can get out whatever seat ``best`` does.
+
+    Swept until nothing changes, the marks left are the positions from which that seat can keep the
+    game inside them, so going on for ever, against the other seat's policy.
+
+    Args:
+        alive: uint8, as long as the arena: 1 for marked positions of the layer, 0 elsewhere.
+        best: 0 or 1, the seat that chooses; of the codes only the other seat's are read.
+
+    Returns:
+        1.0 if a mark was taken away, else 0.0.
+    """
+    at, part = np.zeros(3, np.int64), np.zeros(3)
+    removed = 0.0
+    for i in range(last - 1, first - 1, -1):
+        for j in range(len(b.masks) - 1, -1, -1):
+            for side in range(2):
+                cell = cell_of(where, side, i, j)
+                if alive[cell] == 0:
+                    continue
+                inside = True
+                for die in range(6):
+                    if side == best:
+                        n = option_inside(where, alive, a, b, side, i, j, die, at, part)
+                        inside = n >= 0
+                    else:
+                        code = codes_a[i, die, j] if side == 0 else codes_b[i, j, die]
+                        inside = policy_inside(
+                            where, alive, a, b, side, i, j, die, code, shares, at, part
+                        )
+                    if not inside:
+                        break
+                if not inside:
+                    alive[cell] = 0
+                    removed = 1.0
+    return removed
+
+
+@inner
+def mean_of_code(values, count, code, shares):
+    """Return the mean of the values that a code plays: moves 0..count-1 and STAY."""
+    x = shares[STAY, code] * values[STAY]
+    for n in range(count):
+        x += shares[n, code] * values[n]
+    return x
+
+
+@fast
+def improve(where, alive, a, b, best, codes_a, codes_b, shares, clear, first, last):
+    """Change the policy of seat ``best`` where another choice gains more than ``clear``.
+
+    Where the game could be kept going for ever, worth 1/2, and the value is less, that is what the
+    new policy does, and the value becomes 1/2.
+
+    Args:
+        where: its arena holds the values of the two policies.
+        alive: see ``confine``.
+        codes_a, codes_b: those of seat ``best`` are changed.
+
+    Returns:
+        The largest gain of a choice, in win probability.
+    """
+    at, part = np.zeros(3, np.int64), np.zeros(3)
+    values = np.zeros(8)
+    most, side = 0.0, best
+    for i in range(first, last):
+        for j in range(len(b.masks)):
+            if b.masks[j] & a.seen[i] != 0:
+                continue
+            cell = cell_of(where, side, i, j)
+            stall = alive[cell] != 0 and where.arena[cell] < 0.5 - clear
+            for die in range(6):
+                code = codes_a[i, die, j] if side == 0 else codes_b[i, j, die]
+                new = int(code)
+                if stall:
+                    new = 1 << option_inside(where, alive, a, b, side, i, j, die, at, part)
+                else:
+                    g, count, may_pass = choices(a, b, side, i, j, die)
+                    for n in range(count):
+                        values[n] = move_value(where, a, b, side, i, j, g, die, n, at, part)
+                    values[STAY] = stay_value(where, side, i, j, die)
+                    n = first_best(values, count, may_pass, 0.0)
+                    gain = values[n] - mean_of_code(values, count, code, shares)
+                    if gain > clear:
+                        new, most = 1 << n, max(most, gain)
+                if side == 0:
+                    codes_a[i, die, j] = new
+                else:
+                    codes_b[i, j, die] = new
+            if stall:
+                most = max(most, 0.5 - where.arena[cell])
+                where.arena[cell] = 0.5
+    return most
 
 
 # ------------------------------------------------------------------------------ asking an agent
