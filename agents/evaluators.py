@@ -17,6 +17,7 @@ An evaluator is an object with ``name``, ``hash`` and one method::
 ``linear:kimble-4p``   … that of another rule set, named
 ``exact``              the table of a solved game of two seats (``agents/exact``)
 ``net:kimble-4p``      a value network, shipped or from a folder (``value_net.py``)
+``best``               the shipped network of these rules and seats, else ``linear``
 ``rollouts:n=100``     rollouts of a policy over another evaluator (``rollouts.py``)
 ``mine.py:name``       a user's own: an object, a class, or a function ``(states) -> [B, 4]``
 ``package.module:name``  … from a module
@@ -232,9 +233,29 @@ def _make_exact(argument: str, rules: Rules) -> Evaluator:
     return ExactValue(f"exact:{argument}" if argument else "exact", rules)
 
 
+# ----------------------------------------------------------------------------------- the default
+
+
+def best_spec(rules: Rules) -> str:
+    """Return the spec of the best evaluator that answers at once: what ``best`` stands for.
+
+    ``net:NAME`` where a network ships for these rules and seats, else ``linear``.
+    """
+    from agents.value_net import shipped_for
+
+    name = shipped_for(rules)
+    return "linear" if name is None else f"net:{name}"
+
+
+def _make_best(argument: str, rules: Rules) -> Evaluator:
+    if argument:
+        raise AgentError(f"best stands alone, got 'best:{argument}'")
+    return make_evaluator(best_spec(rules), rules)
+
+
 # ------------------------------------------------------------------------------------- the registry
 
-_makers: dict[str, Maker] = {"exact": _make_exact}
+_makers: dict[str, Maker] = {"exact": _make_exact, "best": _make_best}
 _homes: dict[str, tuple[str, str]] = {
     "linear": ("agents.linear_value", "make_linear"),
     "net": ("agents.value_net", "make_net_value"),

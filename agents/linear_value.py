@@ -32,6 +32,17 @@ from kimble_env.rules import Rules
 
 FILE = "linear_values.json"
 
+PASS_COST = 0.04
+"""What a search over a linear value takes off the odds of a seat that passes, unless told."""
+OWN_PASS_COSTS = {"kombat-2p": 0.4}
+"""… of the values with a cost of their own.
+
+A value is fitted to positions of players who mostly move. Of a player who stands still again and
+again it knows nothing, and thinks too well: without a cost twice as many decisions as are right
+were passes, in Kombat with two players three and a half times as many, and they lost nearly every
+game. The costs are about those of the least loss per decision (``docs/agents.md`` has the table).
+"""
+
 
 class LinearValue:
     """A linear-softmax value function.
@@ -44,6 +55,7 @@ class LinearValue:
     Attributes:
         vector: float64 [COUNT], for compiled code (``linear_value``).
         hash: 16 hex digits over the version of the features and the weights.
+        pass_cost: what a search takes off the odds of a seat that passes.
 
     Raises:
         AgentError: rules or weights that do not fit.
@@ -56,6 +68,7 @@ class LinearValue:
         if rules.two_colours:
             raise AgentError(f"{name}: there is no value for two colours (R17)")
         self.name, self.rules = name, rules
+        self.pass_cost = OWN_PASS_COSTS.get(name.removeprefix("linear:"), PASS_COST)
         self.vector = np.array(weights, np.float64)
         if self.vector.shape != (COUNT,) or not np.isfinite(self.vector).all():
             raise AgentError(f"{name}: expected {COUNT} finite weights")

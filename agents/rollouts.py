@@ -1,6 +1,6 @@
 """Rollouts: a position is worth what comes out where a policy plays on from it, many times.
 
-The evaluator ``rollouts:n=100,policy=cautious,plies=40,eval=linear``, for analysis rather than for
+The evaluator ``rollouts:n=100,policy=cautious,plies=40,eval=best``, for analysis rather than for
 play, and the agent of the same spec, which plays the move after which its rollouts are best.
 
 Plain rollouts to the end of the game are so noisy that they make play worse than the policy they
@@ -16,7 +16,8 @@ use, unless there are thousands (``benchmarks/rollouts.py`` measures it). Two th
 ``n=100``             rollouts of each position, 2 to 1,000,000
 ``policy=cautious``   who plays on, for all seats: an agent
 ``plies=40``          throws of a rollout; 0: to the end (cut off after 5,000 throws)
-``eval=linear``       judges where a rollout stops, and luck: an evaluator
+``eval=best``         judges where a rollout stops, and luck: an evaluator; ``best`` is the
+                      shipped network of these rules and seats, else ``linear``
 ``luck=yes``          subtract luck
 ``seed=1``            of the dice
 ====================  ===========================================================================
@@ -33,7 +34,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from agents.evaluators import Evaluator, check_before_throw, make_evaluator, settled_values
+from agents.evaluators import (
+    Evaluator,
+    best_spec,
+    check_before_throw,
+    make_evaluator,
+    settled_values,
+)
 from agents.rollout_kernels import follow
 from agents.search import SearchAgent
 from agents.search_kernels import count_replies, grow
@@ -71,7 +78,7 @@ OPTIONS = {
     "seed": whole_number(0, (1 << 63) - 1),
 }
 DEFAULTS = {
-    "n": 100, "policy": "cautious", "plies": 40, "eval": "linear", "luck": True, "seed": 1,
+    "n": 100, "policy": "cautious", "plies": 40, "eval": "best", "luck": True, "seed": 1,
 }  # fmt: skip
 
 CAP = 5000
@@ -273,8 +280,10 @@ def make_rollouts(argument: str, rules: Rules) -> RolloutEvaluator:
             known or does not fit.
     """
     options: dict[str, Any] = read_options("rollouts", argument, OPTIONS, DEFAULTS)
+    if options["eval"] == "best":
+        options["eval"] = best_spec(rules)
     return RolloutEvaluator(
-        write_options("rollouts", options, DEFAULTS),
+        write_options("rollouts", options, DEFAULTS, ("eval",)),
         rules,
         make_agent(options["policy"], rules),
         make_evaluator(options["eval"], rules),

@@ -1,7 +1,8 @@
 """The agent ``search``: looks some throws ahead, over any evaluation of positions.
 
 >>> from agents import make_agent
->>> make_agent("search:depth=2,eval=linear", "kimble")      # doctest: +SKIP
+>>> make_agent("search:depth=2", "kimble").spec             # doctest: +SKIP
+'search:depth=2,eval=net:kimble-4p'
 
 The value of a position before a throw is the mean over the six faces (and over the outcomes of a
 battle, R18) of the position after the best move. Best for whom? Every seat plays for its own chance
@@ -14,12 +15,16 @@ on. An exact evaluation gives the same values at any depth.
 
 ====================  ===========================================================================
 ``depth=2``           1 to 8
-``eval=linear``       evaluates the leaves: a spec of ``agents.evaluators.make_evaluator``
+``eval=best``         evaluates the leaves: a spec of ``agents.evaluators.make_evaluator``; ``best``
+                      is the shipped network of these rules and seats, else ``linear``, and the
+                      agent's spec says which it was
 ``budget=20000``      positions that one decision may lead to at most (counted before equal ones
                       are merged); a decision whose next throw would lead to more is searched less
                       deep, all its moves alike. 0: no limit
 ``replies=max``       how others answer: ``max``, or an agent (``replies=cautious``), which
                       makes the tree narrower by what it never plays; ties by a fixed key
+``pass_cost=N``       0 to 99: a seat that passes loses N per cent of its odds to win; if left out
+                      what the evaluator states (``linear`` does), else 0
 ====================  ===========================================================================
 
 The tree of a whole batch grows throw by throw in arrays. Equal positions of one decision are
@@ -29,18 +34,32 @@ compiled loops. A decision depends on its position alone: not on the batch, and 
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator
 from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from agents.search_kernels import back_up, best_actions, count_replies, grow, merge_equal
+from agents.search_kernels import (
+    back_up,
+    best_actions,
+    charge_passes,
+    count_replies,
+    grow,
+    merge_equal,
+)
 from agents.spec_options import any_text, read_options, whole_number, write_options
 from kimble_env.afterstates import expand_moves, expand_throws, gather_moves
 from kimble_env.errors import AgentError
 from kimble_env.kernel import empty_states, legal_batch, take_states
-from kimble_env.opponents import Agent, decision_keys, hide_random_state, make_agent
+from kimble_env.opponents import (
+    Agent,
+    WeightAgent,
+    decision_keys,
+    hide_random_state,
+    make_agent,
+)
 from kimble_env.rules import Rules
 
 States = npt.NDArray[np.void]
@@ -52,8 +71,11 @@ OPTIONS = {
     "eval": any_text,
     "budget": whole_number(0, 10**9),
     "replies": any_text,
+    "pass_cost": whole_number(0, 99),
 }
-DEFAULTS = {"depth": 2, "eval": "linear", "budget": 20_000, "replies": "max"}
+DEFAULTS = {
+    "depth": 2, "eval": "best", "budget": 20_000, "replies": "max", "pass_cost": None,
+}  # fmt: skip
 
 _AT_ONCE = 1 << 16  # positions of one throw that are in work at once, unless one decision has more
 _DECISIONS_AT_ONCE = 4096
@@ -79,12 +101,15 @@ class SearchAgent:
         depth: throws that are played before a position is judged, 1 or more.
         budget: positions that a decision may lead to at most, 0 for no limit.
         replies: who answers for the others; None: each plays what is best for itself.
+        pass_cost: what a seat that passes loses of its odds to win, 0 to 0.99; None: as the
+            evaluator states in an attribute of this name, 0 if it has none.
 
     Attributes:
-        canonical: the spec with its options in order, one for all ways of writing it.
+        pass_cost: as above; 0 where nobody may pass.
+        canonical: its name, one for all ways of writing a spec (``make_search``).
 
     Raises:
-        AgentError: rules with ``members``, or a depth or budget out of range.
+        AgentError: rules with ``members``, or a depth, budget or pass_cost out of range.
     """
 
     def __init__(
@@ -95,14 +120,29 @@ class SearchAgent:
         depth: int = 2,
         budget: int = 20_000,
         replies: Agent | None = None,
+        pass_cost: float | None = None,
     ) -> None:
         if rules.members is not None:
             raise AgentError(f"search cannot list the chances of the option members of {rules}")
         if depth < 1 or budget < 0:
             raise AgentError(f"search needs depth >= 1 and budget >= 0, got {depth} and {budget}")
-        self.spec, self.rules, self.evaluator = spec, rules, evaluator
-        self.canonical = spec
+        self.spec = self.canonical = spec
+        self.rules, self.evaluator = rules, evaluator
         self.depth, self.budget, self.replies = depth, budget, replies
+        cost = getattr(evaluator, "pass_cost", 0.0) if pass_cost is None else pass_cost
+        if not 0.0 <= cost <= 0.99:
+            raise AgentError(f"search needs a pass_cost from 0 to 0.99, got {cost}")
+        self.pass_cost = cost if rules.pass_allowed else 0.0
+
+    @property
+    def hash(self) -> str:
+        """16 hex digits over all that a decision depends on (a policy for replies: its name)."""
+        replies = self.replies
+        weights = replies.weights.tobytes() if isinstance(replies, WeightAgent) else b""
+        judge = getattr(self.evaluator, "hash", self.evaluator.name)
+        parts = (self.rules.hash, judge, self.depth, self.budget, getattr(replies, "spec", "max"))
+        text = "|".join(map(str, (*parts, self.pass_cost)))
+        return hashlib.sha256(text.encode() + weights).hexdigest()[:16]
 
     def act(self, positions: States, keys: npt.NDArray[np.uint64]) -> npt.NDArray[np.int16]:
         """Return the best action of each position, of equal ones the first: int16 [B].
@@ -142,7 +182,10 @@ class SearchAgent:
         moves = expand_moves(positions, self.rules)
         nodes, owners, child = _merged(moves.children, moves.parent)
         values = self._judge(nodes, owners, positions["seat"], self.depth - 1)[child]
-        return gather_moves(moves, values, len(positions), self.rules.board.actions)
+        out = gather_moves(moves, values, len(positions), self.rules.board.actions)
+        if self.pass_cost:
+            charge_passes(positions, self.rules.array, 1.0 - self.pass_cost, out)
+        return out
 
     # ------------------------------------------------------------------------------------ the tree
 
@@ -203,7 +246,8 @@ class SearchAgent:
         following, next_owners, child = _merged(children, owners[row // 6])
         values = self._judge(following, next_owners, seats, throws)
         out = np.zeros((len(nodes), 4))
-        back_up(nodes, r, row, action[:made], chance[:made], child, values, out)
+        keep = 1.0 - self.pass_cost
+        back_up(nodes, r, row, action[:made], chance[:made], child, values, keep, out)
         return out
 
     def _answers(self, nodes: States, deciders: npt.NDArray[np.int8]) -> npt.NDArray[np.int16]:
@@ -249,16 +293,21 @@ def _portions(
 def make_search(argument: str, rules: Rules) -> SearchAgent:
     """Make the agent of a spec: ``search`` or ``search:depth=2,eval=linear``.
 
+    Its own spec names depth and evaluator whatever was left out.
+
     Raises:
         AgentError: options that are unknown or out of range, or an evaluator or an agent for the
             replies that is not known or does not fit.
     """
-    from agents.evaluators import make_evaluator
+    from agents.evaluators import best_spec, make_evaluator
 
     options = read_options("search", argument, OPTIONS, DEFAULTS)
+    if options["eval"] == "best":
+        options["eval"] = best_spec(rules)
     replies = None if options["replies"] == "max" else make_agent(options["replies"], rules)
     evaluator = make_evaluator(options["eval"], rules)
-    spec = f"search:{argument}" if argument else "search"
-    agent = SearchAgent(spec, rules, evaluator, options["depth"], options["budget"], replies)
-    agent.canonical = write_options("search", options, DEFAULTS, ("depth", "eval"))
-    return agent
+    cost = None if options["pass_cost"] is None else options["pass_cost"] / 100.0
+    return SearchAgent(
+        write_options("search", options, DEFAULTS, ("depth", "eval")),
+        rules, evaluator, options["depth"], options["budget"], replies, cost,
+    )  # fmt: skip

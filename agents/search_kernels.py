@@ -19,7 +19,7 @@ from kimble_env.kernel import (
     mix,
     throw,
 )
-from kimble_env.rules import R_TWO_COLOURS
+from kimble_env.rules import R_PASS, R_TWO_COLOURS
 
 fast = compiler("search", __file__)
 
@@ -122,6 +122,22 @@ def own_chance(r, chances, seat):
 
 
 @fast
+def charge(r, chances, seat, keep):
+    """Multiply the odds of a seat (its team's, R17) by ``keep`` in chances float64 [4]."""
+    total = 1.0 - own_chance(r, chances, seat) * (1.0 - keep)
+    for other in range(4):
+        team = other == seat or (r[R_TWO_COLOURS] != 0 and other == (seat + 2) & 3)
+        chances[other] *= (keep if team else 1.0) / total
+
+
+@fast
+def charge_passes(positions, r, keep, chances):
+    """Multiply the odds of who decides by ``keep`` after a pass, in chances float64 [B, A, 4]."""
+    for i in range(len(positions)):
+        charge(r, chances[i, r[R_PASS]], acting(positions[i]), keep)
+
+
+@fast
 def grow(nodes, r, answers, children, rows, actions, chances):
     """Throw every face in every position and play every legal move.
 
@@ -161,7 +177,7 @@ def grow(nodes, r, answers, children, rows, actions, chances):
 
 
 @fast
-def back_up(nodes, r, rows, actions, chances, child, values, out):
+def back_up(nodes, r, rows, actions, chances, child, values, keep, out):
     """Add to ``out`` float64 [N, 4] the mean over the faces of the chances after the best move.
 
     Best is best for the seat that throws; of equal ones the first.
@@ -170,6 +186,7 @@ def back_up(nodes, r, rows, actions, chances, child, values, out):
         nodes, rows, actions, chances: what ``grow`` was given and wrote.
         child: int32 [M], the row of each child in ``values``.
         values: float64 [K, 4], win chances of every seat.
+        keep: what the odds of a seat are multiplied by when it passes.
     """
     total, best = np.empty(4), np.empty(4)
     k, count = 0, len(rows)
@@ -185,6 +202,8 @@ def back_up(nodes, r, rows, actions, chances, child, values, out):
                 for other in range(4):
                     total[other] += chances[k] * values[child[k], other]
                 k += 1
+            if keep != 1.0 and action == r[R_PASS]:
+                charge(r, total, seat, keep)
             own = own_chance(r, total, seat)
             if own > highest + TIE:
                 highest = own

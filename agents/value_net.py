@@ -274,3 +274,17 @@ def make_net_value(argument: str, rules: Rules) -> ValueNet:
 def shipped_name(rules: Rules) -> str:
     """Return the name that a shipped network of these rules would have, such as ``kombat-4p``."""
     return f"{rules.name}-{rules.players}p"
+
+
+def shipped_for(rules: Rules) -> str | None:
+    """Return the name of the shipped network for these very rules and seats; None: there is none.
+
+    It is for the same seats turned round the board too. Options that change the game (pieces,
+    whether one may pass) make other rules.
+    """
+    name = shipped_name(rules)
+    if find_model(name) != MODELS / name:
+        return None
+    card = json.loads((MODELS / f"{name}.json").read_text(encoding="utf-8"))
+    fits = card.get("rules_hash") == rules.hash and card.get("players") == rules.players
+    return name if fits and _same_table(rules, card.get("seats")) else None

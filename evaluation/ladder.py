@@ -12,11 +12,10 @@ For each rule set with 2, 3 and 4 players:
 * searching agents play the same two matches with the luck of the dice taken off, because raw games
   of theirs would take days. What they then needed, and what raw games would have, is told.
 
-Everything finished is kept in the folder, so that a run that was stopped goes on. What the folder
-lacks stays as the page has it, while rules, agents and evaluator are the same. So after new
-networks, or a new search, theirs are the only games to play::
-
-    python -m evaluation.ladder --only-searching --searching net --write docs/ladder.md
+Everything finished is kept in the folder, so that a run that was stopped goes on. What the page to
+be written has already is not played again while rules, agents and evaluator are the same and its
+interval is as narrow as asked for (write another page to play everything). So after new networks
+the same command plays their games alone.
 
 All matches alone against a yardstick use the same seed, so there all agents meet the same dice.
 """
@@ -55,8 +54,13 @@ from kimble_env.rules import Rules, find_rules
 
 RULES = ("kimble", "kombat", "norske")
 PLAYERS = (2, 3, 4)
-SEARCHING = ("net", "search:depth=1,eval=linear", "search:depth=2,eval=linear")
-"""Agents that play adjusted matches; ``net`` is the network that ships for the rules, if any."""
+SEARCHING = (
+    "net", "search:depth=2", "search:depth=1,eval=linear", "search:depth=2,eval=linear",
+)  # fmt: skip
+"""Agents that play adjusted matches; ``net`` is the network that ships for the rules, if any, and a
+search without ``eval`` is over it. (One throw deep that is the network itself.)"""
+ADJUST = "best"
+"""Counts their luck: the shipped network of the rules where there is one, else ``linear``."""
 YARDSTICKS = (ANCHOR, "tuned")
 HALF_WIDTH = 0.005
 SEED = 2026
@@ -116,7 +120,7 @@ def alone_adjusted(
     half_width: float,
     seconds: float,
     kept: list[dict[str, Any]],
-    adjust: str = "linear",
+    adjust: str = ADJUST,
 ) -> Iterator[list[dict[str, Any]]]:
     """Play on a luck-adjusted match chunk by chunk; yield all chunks so far after each of them.
 
@@ -178,11 +182,12 @@ def _row(spec: str, other: str, rules: Rules, result: MatchResult) -> dict[str, 
 
 
 def adjusted_row(
-    spec: str, other: str, rules: Rules, chunks: Sequence[dict[str, Any]], adjust: str = "linear"
+    spec: str, other: str, rules: Rules, chunks: Sequence[dict[str, Any]], adjust: str = ADJUST
 ) -> dict[str, Any]:
     """Return the figures of a luck-adjusted match from its chunks."""
     from agents.evaluators import make_evaluator
 
+    value = make_evaluator(adjust, rules)
     blocks = _adjusted_blocks(chunks)
     raw = np.concatenate([chunk["raw"] for chunk in chunks])
     luck = raw - blocks
@@ -194,8 +199,8 @@ def adjusted_row(
         "other": other,
         "fingerprint": fingerprint(make_agent(spec, rules), spec),
         "other_fingerprint": fingerprint(make_agent(other, rules), other),
-        "adjust": adjust,
-        "adjust_hash": make_evaluator(adjust, rules).hash,
+        "adjust": value.name,
+        "adjust_hash": value.hash,
         "share": share,
         "interval95": [share - 1.96 * error, share + 1.96 * error],
         "raw_share": float(raw.mean()),
@@ -225,6 +230,9 @@ class Ladder:
         fast: the agents of the tournaments.
         searching: the agents that play adjusted matches.
         against: the yardsticks of those matches; all if left out.
+        adjust: what counts their luck.
+        page: figures of an earlier run by ("kimble", 2) and so on: what is there and still true is
+            not played again.
     """
 
     def __init__(
@@ -237,14 +245,17 @@ class Ladder:
         fast: Sequence[str] | None = None,
         searching: Sequence[str] = SEARCHING,
         against: Sequence[str] | None = None,
+        adjust: str = ADJUST,
+        page: dict[tuple[str, int], dict[str, Any]] | None = None,
     ) -> None:
-        self.folder = folder
+        self.folder, self.adjust = folder, adjust
         self.games = games
         self.half_width = {ANCHOR: half_width, "tuned": tuned_half_width}
         self.seconds = seconds
         self.fast = list(fast) if fast is not None else fast_agents()
         self.searching = list(searching)
         self.against = list(against) if against is not None else self.yardsticks
+        self.page = page or {}
         folder.mkdir(parents=True, exist_ok=True)
 
     @property
@@ -261,39 +272,54 @@ class Ladder:
         """Play what is missing of the heuristics: their tournament and their matches alone."""
         rules = find_rules(name).replace(players=players)
         key = f"{name}-{players}p"
-        settings = make_settings(self.fast, rules, seed=SEED)
-        say(f"{key}: tournament of {len(self.fast)}")
-        if (self.folder / f"{key}.jsonl").exists():
-            adopt_record(self.folder / f"{key}.jsonl", settings)  # agents may have changed
-        with progress_bar() as bar:
-            games = self.games * 3 // 2 if players == 4 else self.games
-            play_tournament(settings, self.folder / f"{key}.jsonl", games, progress=bar)
+        if not self._on_page(name, rules):
+            self._tournament(key, rules, say)
         for other in self.yardsticks:
             for spec in self.fast:
                 if spec != other:
                     self._alone(key, spec, other, rules, say)
 
+    def _on_page(self, name: str, rules: Rules) -> bool:
+        """Tell whether the page has the tournament that would be played."""
+        known = self.page.get((name, rules.players))
+        if known is None or not _still_true(known, rules):
+            return False
+        same = {agent["agent"] for agent in known["agents"]} == set(self.fast)
+        pairs = len(self.fast) * (len(self.fast) - 1) // 2
+        return same and known["games"] >= pairs * self._games_of(rules)
+
+    def _games_of(self, rules: Rules) -> int:
+        return self.games * 3 // 2 if rules.players == 4 else self.games
+
+    def _tournament(self, key: str, rules: Rules, say: Any) -> None:
+        settings = make_settings(self.fast, rules, seed=SEED)
+        say(f"{key}: tournament of {len(self.fast)}")
+        if (self.folder / f"{key}.jsonl").exists():
+            adopt_record(self.folder / f"{key}.jsonl", settings)  # agents may have changed
+        path, games = self.folder / f"{key}.jsonl", self._games_of(rules)
+        with progress_bar() as bar:
+            play_tournament(settings, path, games, progress=bar)
+
     def play_searching(self, name: str, players: int, say: Any = print) -> None:
         """Play what is missing of the networks and searching agents."""
         rules = find_rules(name).replace(players=players)
         key = f"{name}-{players}p"
-        for name_of in self.searching:
-            spec = f"net:{key}" if name_of == "net" else name_of
+        specs = []
+        for asked in self.searching:
             try:
-                make_agent(spec, rules)
+                specs.append(spelled(asked, rules))
             except KimbleError as error:
-                say(f"{key}: no {spec}: {error}")
-                continue
+                say(f"{key}: no {asked}: {error}")
+        for spec in dict.fromkeys(specs):  # without a network two ways of asking are one agent
             for other in self.against:
                 self._alone_adjusted(key, spec, other, rules, say)
 
     def _alone(self, key: str, spec: str, other: str, rules: Rules, say: Any) -> None:
         kept, wanted = self.rows(key, "alone"), self.half_width[other]
         prints = [fingerprint(make_agent(s, rules), s) for s in (spec, other)]
-        for row in kept:
+        for row in kept + _rows_of_page(self.page.get((rules.name, rules.players))):
             same = [row["fingerprint"], row["other_fingerprint"]] == prints
-            width = (row["interval95"][1] - row["interval95"][0]) / 2
-            if (row["agent"], row["other"]) == (spec, other) and same and width <= wanted:
+            if (row["agent"], row["other"]) == (spec, other) and same and _width(row) <= wanted:
                 return
         row = alone(spec, other, rules, wanted)
         say(f"{key}: {spec} alone against {other}: {percent(row['share'], 2)} %")
@@ -306,19 +332,24 @@ class Ladder:
         kept, wanted = self.rows(key, "searching"), self.half_width[other]
         mine = [r for r in kept if (r["row"]["agent"], r["row"]["other"]) == (spec, other)]
         rest = [r for r in kept if r not in mine]
+        known = self.page.get((rules.name, rules.players), {})
+        for row in [r["row"] for r in mine] + known.get("searching", []):
+            same = (row["agent"], row["other"]) == (spec, other)
+            if same and _width(row) <= wanted and _prints_of(row, rules) == _prints_in(row):
+                return
         prints = [fingerprint(make_agent(s, rules), s) for s in (spec, other)]
-        prints.append(str(make_evaluator("linear", rules).hash))
-        names = ("fingerprint", "other_fingerprint", "adjust_hash")
+        prints.append(make_evaluator(self.adjust, rules).hash)
         before: list[dict[str, Any]] = []
-        if mine and [mine[0]["row"][name] for name in names] == prints:
+        if mine and _prints_in(mine[0]["row"]) == prints:
             before = mine[0]["chunks"]
-        for chunks in alone_adjusted(spec, other, rules, wanted, self.seconds, before):
-            row = adjusted_row(spec, other, rules, chunks)
+        for chunks in alone_adjusted(
+            spec, other, rules, wanted, self.seconds, before, self.adjust
+        ):
+            row = adjusted_row(spec, other, rules, chunks, self.adjust)
             self._keep(key, "searching", [*rest, {"row": row, "chunks": chunks}])
-            width = (row["interval95"][1] - row["interval95"][0]) / 2
             say(
                 f"{key}: {spec} alone against {other}: {percent(row['share'], 2)} "
-                f"±{percent(width, 2)} %, {row['games']} games, {row['cpu_seconds']:.0f} s"
+                f"±{percent(_width(row), 2)} %, {row['games']} games, {row['cpu_seconds']:.0f} s"
             )
 
     def rows(self, key: str, kind: str) -> list[dict[str, Any]]:
@@ -370,17 +401,58 @@ class Ladder:
                     met[row["other"]] = {k: row[k] for k in keep}
             agent["alone_against"] = met
         rows = [r["row"] for r in self.rows(key, "searching")]
-        mine = {(row["agent"], row["other"]) for row in rows}
-        if known is not None:
-            rows += [r for r in known["searching"] if (r["agent"], r["other"]) not in mine]
-        rows = [row for row in rows if _prints_of(row, rules) == [row[k] for k in _PRINTS]]
+        rows += [] if known is None else known["searching"]
+        best: dict[tuple[str, str], dict[str, Any]] = {}
+        for row in rows:  # of two rows of one match the one that says more
+            match = row["agent"], row["other"]
+            true = _prints_of(row, rules) == _prints_in(row)
+            if true and (match not in best or _width(row) < _width(best[match])):
+                best[match] = row
         found["searching"] = sorted(
-            rows, key=lambda r: (YARDSTICKS.index(r["other"]), -r["share"])
+            best.values(), key=lambda r: (YARDSTICKS.index(r["other"]), -r["share"])
         )
         return found
 
 
 _PRINTS = ("fingerprint", "other_fingerprint", "adjust_hash")
+
+
+def spelled(asked: str, rules: Rules) -> str:
+    """Return the whole spec of an agent, the network named that ``net`` or a search stands for.
+
+    Raises:
+        AgentError: there is no such agent for these rules.
+    """
+    from agents.levels import canonical_spec
+    from agents.value_net import shipped_name
+
+    spec = f"net:{shipped_name(rules)}" if asked == "net" else asked
+    return canonical_spec(make_agent(spec, rules))
+
+
+def _width(row: dict[str, Any]) -> float:
+    """Return the half-width of the 95 % interval of a row."""
+    low, high = row["interval95"]
+    return float(high - low) / 2
+
+
+def _rows_of_page(figures: dict[str, Any] | None) -> list[dict[str, Any]]:
+    """Return the matches alone of a page as rows of ``alone``."""
+    agents = [] if figures is None else figures["agents"]
+    prints = {agent["agent"]: agent["fingerprint"] for agent in agents}
+    return [
+        {
+            **met, "agent": agent["agent"], "other": other,
+            "fingerprint": agent["fingerprint"], "other_fingerprint": prints.get(other),
+        }
+        for agent in agents
+        for other, met in agent["alone_against"].items()
+    ]  # fmt: skip
+
+
+def _prints_in(row: dict[str, Any]) -> list[str]:
+    """Return what the agents and the evaluator of a row were made of."""
+    return [row[name] for name in _PRINTS]
 
 
 def _prints_of(row: dict[str, Any], rules: Rules) -> list[str]:
@@ -520,7 +592,8 @@ How to read the tables:
 * **passes**: share of its choices (%) that the agent answers by passing.
 
 Networks and searching agents are slow, so their luck is taken off: *adjusted* is the win share less
-what the dice gave, an unbiased estimate (`kimble evaluate --adjust linear`). *raw* is the share of
+what the dice gave, an unbiased estimate (`kimble evaluate --adjust best`), *luck by* what counted
+it: the network of the rules, or the linear value. *raw* is the share of
 the same games, *variance ÷* how many times smaller the variance of a block has become, *saved* the
 raw games that the same interval would have taken beyond those played, *agree* the difference of raw
 and adjusted in standard errors (a self-test: it should lie within ±4). They play until ±0.5 points
@@ -576,36 +649,39 @@ def _widest(ladder: dict[str, Any], sticks: Sequence[str]) -> str:
     parts = []
     for name, intervals in widths.items():
         widest = max((high - low) / 2 for low, high in intervals)
-        text = f"{name} ±{percent(widest, 2)}"
-        parts.append(
-            text if widest < HALF_WIDTH + 5e-5 else f"{text} (more than the ±0.5 aimed at)"
-        )
+        parts.append(_against_aim(f"{name} ±{percent(widest, 2)}", widest))
     return f"Widest half-widths: {', '.join(parts)}."
 
 
 def _share(row: dict[str, Any] | None) -> str:
     if row is None:
         return "–"
-    return (
-        f"{percent(row['share'])} ±{percent((row['interval95'][1] - row['interval95'][0]) / 2, 2)}"
-    )
+    return f"{percent(row['share'])} ±{percent(_width(row), 2)}"
 
 
 def _searching(ladder: dict[str, Any]) -> list[str]:
-    first = ladder["searching"][0]
+    judges = {row["adjust"]: row["adjust_hash"] for row in ladder["searching"]}
+    named = " or ".join(f"`{name}` (`{print_}`)" for name, print_ in judges.items())
     lines = [
-        f"\nNetworks and search, luck counted by `{first['adjust']}` (`{first['adjust_hash']}`):\n",
-        "| agent | alone against | adjusted | raw | games | variance ÷ | saved | agree |",
-        "|---|---|---:|---:|---:|---:|---:|---:|",
+        f"\nNetworks and search, luck counted by {named}:\n",
+        "| agent | alone against | adjusted | raw | games | variance ÷ | saved | agree | luck by |",
+        "|---|---|---:|---:|---:|---:|---:|---:|---|",
     ]
     for row in ladder["searching"]:
         saved = row["raw_games_for_the_same"] - row["games"]
         lines.append(
             f"| `{row['agent']}` | `{row['other']}` | {_share(row)} | {percent(row['raw_share'])} "
             f"±{percent(row['raw_half_width'], 2)} | {row['games']:,} "
-            f"| {row['variance_ratio']:.1f} | {saved:,} | {row['agreement']:+.1f} |"
+            f"| {row['variance_ratio']:.1f} | {saved:,} | {row['agreement']:+.1f} "
+            f"| {row['adjust'].partition(':')[0]} |"
         )
-    return lines
+    widest = max(_width(row) for row in ladder["searching"])
+    return [*lines, f"\nWidest half-width: {_against_aim(f'±{percent(widest, 2)}', widest)}."]
+
+
+def _against_aim(text: str, width: float) -> str:
+    """Return a half-width as text, with a word where it is wider than was aimed at."""
+    return text if width < HALF_WIDTH + 5e-5 else f"{text} (more than the ±0.5 aimed at)"
 
 
 def _read_before(path: Path) -> dict[str, Any]:
@@ -643,11 +719,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument(
         "--only-searching", action="store_true", help="leave the heuristics as they are"
     )
+    parser.add_argument("--adjust", default=ADJUST, help="evaluator that counts their luck")
     parser.add_argument("--no-play", action="store_true", help="only write the document")
     given = parser.parse_args(arguments)
+    data = _read_before(given.write.with_suffix(".json")) if given.write is not None else {}
+    before = {(kept["rules"], kept["players"]): kept for kept in data.get("ladders", [])}
     ladder = Ladder(
         given.folder, given.games, given.points / 100, given.tuned_points / 100, given.seconds,
-        given.agents, given.searching, given.searching_against,
+        given.agents, given.searching, given.searching_against, given.adjust, before,
     )  # fmt: skip
     keys = [(name, players) for name in RULES for players in PLAYERS]
     if not given.no_play:
@@ -657,8 +736,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
                 play(name, players)
     if given.write is None:
         return
-    data = _read_before(given.write.with_suffix(".json"))
-    before = {(kept["rules"], kept["players"]): kept for kept in data.get("ladders", [])}
     found = [ladder.figures(*key, before.get(key)) for key in keys]
     kept = [figures for figures in found if figures is not None]
     if not kept:

@@ -421,7 +421,11 @@ LINE_UPS = (("mixed", "random"), ("mixed", "cautious"))
 
 
 def saved_table(
-    games: int, seed: int, names: Sequence[str], evaluators: Sequence[str] = ("linear",)
+    games: int,
+    seed: int,
+    names: Sequence[str],
+    evaluators: Sequence[str] = ("linear",),
+    numbers: Sequence[int] = (2, 3, 4),
 ) -> str:
     """Play one agent against another in every rule set and number of players; return a table.
 
@@ -434,6 +438,7 @@ def saved_table(
         seed: of the dice.
         names: of the rule sets.
         evaluators: specs; ``net`` is the network that ships for the rules and players.
+        numbers: of players.
     """
     lines = [
         "| game | line-up | raw, % | adjusted, % | saved, game | saved, block | z | CPU ms "
@@ -441,7 +446,7 @@ def saved_table(
         "|---|---|---|---|---|---|---|---|---|",
     ]
     for name in names:
-        for players in (2, 3, 4):
+        for players in numbers:
             for first, others in LINE_UPS:
                 for evaluator in evaluators:
                     line_up = [first, *[others] * (players - 1)]
@@ -476,9 +481,11 @@ def main() -> None:
     parser.add_argument("--games", type=int, default=2000, help="of each line, at least")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--rules", nargs="*", default=["kimble", "kombat", "norske"])
+    parser.add_argument("--players", type=int, nargs="*", default=[2, 3, 4])
     parser.add_argument("--evaluators", nargs="*", default=["linear"], help="linear, net, ...")
     options = parser.parse_args()
-    print(saved_table(options.games, options.seed, options.rules, options.evaluators))
+    given = options.games, options.seed, options.rules, options.evaluators, options.players
+    print(saved_table(*given))
 
 
 if __name__ == "__main__":

@@ -89,7 +89,7 @@ def estimate(
 ) -> Rolled:
     """Search and roll out every legal action of some positions."""
     rows, count = np.arange(len(positions)), rules.board.actions
-    searcher = make_search(f"{SEARCH},eval={value.name}", rules)
+    searcher = make_search(f"{SEARCH},eval={value.name},pass_cost=0", rules)
     legal = np.empty(len(positions), np.int64)
     legal_batch(positions, rules.array, legal)
     mask = legal[:, None] >> np.arange(count) & 1 != 0

@@ -679,7 +679,8 @@ def make_agent(spec: str | Agent | Callable[..., Any], rules: str | Rules = "kim
         _load_entry_points()
         found = _find_maker(spec)
     if found is not None:
-        return _from_object(found[0](found[1], rules), rules, spec, spec)
+        made = found[0](found[1], rules)
+        return _from_object(made, rules, getattr(made, "canonical", spec), spec)
     if split_own(spec) is not None:
         return _from_object(load_own(spec), rules, spec, absolute(spec))
     raise AgentError(_unknown(spec))

@@ -85,7 +85,7 @@ def test_the_file_keeps_others_and_is_read_by_agents(reference: Reference, tmp_p
     assert set(table["agents"]) == {"cautious", "mixed", "search:depth=1,eval=linear"}
     assert table["agents"]["cautious"] == first["agents"]["cautious"]
     assert len(lines) == 3
-    for spec in ("cautious", "search:depth=1", "search:depth=1,eval=linear"):
+    for spec in ("cautious", "search:budget=20000,depth=1,eval=linear"):
         entry = find_calibration(make_agent(spec, small.rules), small.rules, table)
         assert entry is not None
         assert entry["decisions"] == 300

@@ -192,7 +192,7 @@ def test_what_a_users_evaluator_returns_is_checked(wrong: object, text: str) -> 
 
 
 def test_specs_that_mean_nothing_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(AgentError, match="unknown evaluator 'magic'; known: exact, linear"):
+    with pytest.raises(AgentError, match="unknown evaluator 'magic'; known: best, exact, linear"):
         make_evaluator("magic", "kimble")
     with pytest.raises(AgentError, match="there is no file"):
         make_evaluator(f"{tmp_path}/none.py:x", "kimble")

@@ -5,9 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from agents import search
-from agents.search import SearchAgent
+from agents import search, search_kernels
+from agents.evaluators import best_spec, make_evaluator
+from agents.rollouts import make_rollouts
+from agents.search import SearchAgent, make_search
 from agents.spec_options import any_text, read_options, whole_number, yes_or_no
+from evaluation.match import play_match
 from kimble_env import find_rules
 from kimble_env.errors import AgentError
 from kimble_env.game import Game
@@ -67,7 +70,17 @@ class Exact:
 # ------------------------------------------------------- a slow and obvious second search
 
 
-def slow_value(game: Game, evaluator: Distance, throws: int) -> np.ndarray:
+def charged(value: np.ndarray, team: list[int], keep: float) -> np.ndarray:
+    """Chances with the odds of a team multiplied by ``keep``."""
+    own = value[team].sum()
+    odds = own / (1.0 - own) * keep
+    share = odds / (1.0 + odds)
+    out = value * (1.0 - share) / (1.0 - own)
+    out[team] = value[team] * share / own
+    return out
+
+
+def slow_value(game: Game, evaluator: Distance, throws: int, keep: float = 1.0) -> np.ndarray:
     """Value of a game before a throw, by ``Game`` alone."""
     if game.over or throws == 0:
         return evaluator.value(game.state)[0]
@@ -77,14 +90,16 @@ def slow_value(game: Game, evaluator: Distance, throws: int) -> np.ndarray:
         team = [game.seat, (game.seat + 2) % 4] if game.rules.two_colours else [game.seat]
         after.throw(die)
         if not after.legal_moves:
-            total += chance * slow_value(after, evaluator, throws - 1)
+            total += chance * slow_value(after, evaluator, throws - 1, keep)
             continue
-        choices = slow_moves(after, evaluator, throws - 1)
+        choices = slow_moves(after, evaluator, throws - 1, keep)
         total += chance * max(choices.values(), key=lambda v, t=team: round(v[t].sum(), 9))
     return total
 
 
-def slow_moves(game: Game, evaluator: Distance, throws: int) -> dict[int, np.ndarray]:
+def slow_moves(
+    game: Game, evaluator: Distance, throws: int, keep: float = 1.0
+) -> dict[int, np.ndarray]:
     """Value of every legal move, ``throws`` more throws ahead."""
     out = {}
     for move in game.legal_moves:
@@ -93,7 +108,10 @@ def slow_moves(game: Game, evaluator: Distance, throws: int) -> dict[int, np.nda
         for battle, chance in battles:
             after = game.copy()
             after.play(move, battle=battle)
-            value += chance * slow_value(after, evaluator, throws)
+            value += chance * slow_value(after, evaluator, throws, keep)
+        if str(move) == "pass":
+            team = [game.seat, (game.seat + 2) % 4] if game.rules.two_colours else [game.seat]
+            value = charged(value, team, keep)
         out[move.action] = value
     return out
 
@@ -114,9 +132,9 @@ def slow_moves(game: Game, evaluator: Distance, throws: int) -> dict[int, np.nda
 def test_it_finds_what_a_slow_search_finds(position: str) -> None:
     rules, states = parse_position(position)
     evaluator = Distance(rules)
-    for depth in (1, 2):
-        agent = SearchAgent("s", rules, evaluator, depth, 0)
-        slow = slow_moves(Game.from_text(position), evaluator, depth - 1)
+    for depth, cost in ((1, 0.0), (2, 0.0), (2, 0.4)):
+        agent = SearchAgent("s", rules, evaluator, depth, 0, pass_cost=cost)
+        slow = slow_moves(Game.from_text(position), evaluator, depth - 1, 1.0 - cost)
         found = agent.values(states)[0]
         assert set(np.flatnonzero(found.any(axis=1)).tolist()) == set(slow)
         for action, value in slow.items():
@@ -152,6 +170,70 @@ def test_over_exact_values_every_depth_is_exact(text: str) -> None:
         assert np.abs(found - truth[:count]).max() < 1.6e-5
         chosen = agent.act(part, decision_keys(part))
         assert (own[rows[:count], chosen] >= own[:count].max(axis=1) - 1.6e-5).all()
+
+
+# --------------------------------------------------------------------- what a pass costs
+
+
+def test_a_pass_costs_odds_and_certainty_costs_nothing() -> None:
+    rules, states = parse_position("kimble R30,28/B4/Y8/G9 R 2 1")
+    plain, dear = (
+        SearchAgent("s", rules, Distance(rules), 1, pass_cost=cost).evaluate(states)[0]
+        for cost in (0.0, 0.25)
+    )
+    act = rules.board.pass_action
+    assert (np.delete(dear, act, axis=0) == np.delete(plain, act, axis=0)).all()
+    odds = [chances[act, 0] / (1.0 - chances[act, 0]) for chances in (dear, plain)]
+    assert odds[0] == pytest.approx(0.75 * odds[1])
+    assert dear[act].sum() == pytest.approx(1.0)
+    others = [chances[act, 1:] / chances[act, 1:].sum() for chances in (dear, plain)]
+    assert others[0] == pytest.approx(others[1])
+    for own in (0.0, 1.0):
+        chances = np.array([own, 1.0 - own, 0.0, 0.0])
+        search_kernels.charge(rules.array, chances, 0, 0.75)
+        assert chances.tolist() == [own, 1.0 - own, 0.0, 0.0]
+    norske = SearchAgent("s", find_rules("norske"), Distance(rules), pass_cost=0.25)
+    assert norske.pass_cost == 0.0  # R22: nobody may pass there
+    assert SearchAgent("s", rules, Distance(rules)).pass_cost == 0.0
+    with pytest.raises(AgentError, match="pass_cost from 0 to"):
+        SearchAgent("s", rules, Distance(rules), pass_cost=1.0)
+
+
+@pytest.mark.parametrize("depth", [1, 2])
+def test_over_the_linear_value_nobody_stands_still(depth: int) -> None:
+    """That value overrates standing still: a search that believed it passed its games away."""
+    spec = f"search:depth={depth},eval=linear"
+    result = play_match([spec, "random"], "kombat", games=200, seed=1)
+    assert result.share(0) > 0.5
+    assert result.truncated == 0
+
+
+# --------------------------------------------------------------------- what judges
+
+
+def test_without_eval_the_network_of_the_rules_judges_and_the_spec_says_so() -> None:
+    for text, players, judge in (
+        ("kombat", 2, "net:kombat-2p"), ("norske", 4, "net:norske-4p"),
+        ("kimble[pass_allowed=no]", 2, "linear"), ("kombat[pieces=2]", 3, "linear"),
+    ):  # fmt: skip
+        rules = find_rules(text, players=players)
+        assert best_spec(rules) == judge
+        assert make_agent("search:depth=1", rules).spec == f"search:depth=1,eval={judge}"
+        assert make_search("", rules).evaluator.name.startswith(judge)
+        assert make_rollouts("n=10", rules).name == f"rollouts:n=10,eval={judge}"
+    turned = find_rules("kimble").replace(seats=(1, 3))
+    assert best_spec(turned) == "net:kimble-2p"  # R and Y, turned by one seat
+    assert best_spec(turned.replace(seats=(0, 1))) == "linear"
+    with pytest.raises(AgentError, match="best stands alone"):
+        make_evaluator("best:4p", turned)
+
+
+def test_the_hash_changes_with_all_that_decides() -> None:
+    rules = find_rules("kimble", players=2)
+    specs = ("", "depth=1", "eval=linear", "budget=9", "replies=cautious", "replies=mixed",
+             "pass_cost=7")  # fmt: skip
+    assert len({make_search(spec, rules).hash for spec in specs}) == len(specs)
+    assert make_search("eval=net", rules).hash == make_search("budget=20000", rules).hash
 
 
 # --------------------------------------------------------------------- the budget

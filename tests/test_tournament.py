@@ -622,7 +622,7 @@ def test_the_ladder_goes_on_where_it_stopped_and_writes_its_page(
     text = page.read_text(encoding="utf-8")
     assert "## kimble, 2 players" in text
     assert "| 3 | `random` | 0 |" in text
-    assert "Networks and search, luck counted by `linear`" in text
+    assert "Networks and search, luck counted by `net:kimble-2p` (`" in text
     assert "20,000 games): it does." in text
     assert 0.66 < json.loads(page.with_suffix(".json").read_text("utf-8"))["chain_check"]["share"]
     data = json.loads(page.with_suffix(".json").read_text(encoding="utf-8"))
@@ -634,6 +634,12 @@ def test_the_ladder_goes_on_where_it_stopped_and_writes_its_page(
     empty = ["--folder", str(tmp_path / "empty"), "--agents", "random", "--no-play", "--write"]
     with pytest.raises(KimbleError, match="nothing has been played"):
         ladder.main([*empty, str(tmp_path / "other.md")])
+
+    # What the page has is not played again.
+    fresh = tmp_path / "fresh"
+    ladder.main(["--folder", str(fresh), *common[2:], "--searching", "--write", str(page)])
+    assert list(fresh.iterdir()) == []
+    assert json.loads(page.with_suffix(".json").read_text("utf-8"))["ladders"] == data["ladders"]
 
     # What the folder lacks stays, but not a row of a network or search that is another now.
     ladder.main([*empty, str(page)])

@@ -193,6 +193,7 @@ def _public_search(argument: str, rules: Rules, depth: int) -> bool:
         "budget": lambda value: _number_within(value, MOST_BUDGET),
         "eval": lambda value: _evaluator_is_public(value, rules),
         "replies": lambda value: _WORD.fullmatch(value) is not None,
+        "pass_cost": lambda value: re.fullmatch(r"[0-9]{1,2}", value) is not None,
     }
     return all(name in checks and checks[name](value) for name, value in options.items())
 
@@ -228,7 +229,7 @@ def _evaluator_is_public(spec: str, rules: Rules) -> bool:
         return argument in model_names()
     if kind == "exact":
         return _public_exact(argument, rules, 0)
-    return kind == "linear" and not argument
+    return kind in ("linear", "best") and not argument
 
 
 def without_paths(text: str) -> str:
@@ -261,13 +262,10 @@ def model_names() -> tuple[str, ...]:
 
 
 def model_for(rules: Rules) -> str | None:
-    """Return the shipped network made for these rules and so many players, if there is one."""
-    name = f"{rules.name}-{rules.players}p"
-    card = model_cards().get(name)
-    fits = card is not None and card.get("rules_hash", rules.hash) == rules.hash
-    if card is None or not fits or list(rules.seats) != card.get("seats", list(rules.seats)):
-        return None
-    return name
+    """Return the shipped network made for these rules and seats, if there is one."""
+    from agents.value_net import shipped_for
+
+    return shipped_for(rules)
 
 
 def default_agent(rules: Rules) -> str:
@@ -282,5 +280,6 @@ def default_agent(rules: Rules) -> str:
 
 def default_evaluator(rules: Rules) -> str:
     """Return the spec of the best evaluator that answers at once under these rules."""
-    name = model_for(rules)
-    return "linear" if name is None else f"net:{name}"
+    from agents.evaluators import best_spec
+
+    return best_spec(rules)

@@ -31,7 +31,7 @@ def evaluate(
     ] = 1,
     adjust: Annotated[
         str | None,
-        typer.Option(help="take the luck of the dice off the results too, by: linear"),
+        typer.Option(help="take the luck of the dice off the results too, by: linear, best"),
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="print one JSON object")] = False,
 ) -> None:

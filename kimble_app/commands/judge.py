@@ -113,7 +113,7 @@ def plan(
     pilot: Annotated[int, typer.Option(help="games of the pilot match")] = 2000,
     seed: Annotated[int, typer.Option(help="of its dice")] = 1,
     adjust: Annotated[
-        str | None, typer.Option(help="measure what luck adjustment saves, by: linear")
+        str | None, typer.Option(help="measure what luck adjustment saves, by: linear, best")
     ] = None,
     json: Annotated[bool, typer.Option("--json", help=JSON)] = False,
 ) -> None:
