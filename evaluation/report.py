@@ -324,6 +324,7 @@ def print_report(summary: dict[str, Any], place: str | None = None) -> None:
         KimbleError: rich is not installed.
     """
     try:
+        from rich.box import SIMPLE_HEAD
         from rich.console import Console
         from rich.markup import escape
         from rich.table import Table
@@ -342,23 +343,31 @@ def print_report(summary: dict[str, Any], place: str | None = None) -> None:
     for row in rows:
         table.add_row(*map(escape, row))
     console.print(table)
-    names = [agent["agent"] for agent in summary["agents"]]
-    matrix = Table(title="points of the row against the column (50 is par)")
-    matrix.add_column("", overflow="fold")
-    for k in range(len(names)):
-        matrix.add_column(str(k + 1), justify="right", no_wrap=True)
-    for k, row in enumerate(summary["matrix"]):
-        cells = ["" if x is None else percent(x) for x in row]
-        matrix.add_row(f"{k + 1} {escape(names[k])}", *cells)
-    console.print(matrix)
+    matrix = matrix_rows(summary, console.width)
+    if matrix is None:
+        text = f"The matrix of {len(rows)} agents is too wide here: see --report, --csv or --json."
+        console.print(text, highlight=False)
+    else:
+        table = Table(
+            title="points of the row against the column (50 is par)", box=SIMPLE_HEAD,
+            padding=0, show_edge=False,
+        )  # fmt: skip
+        for k, name in enumerate(matrix[0]):
+            table.add_column(name, justify="right" if k else "left", no_wrap=True)
+        for row in matrix[1]:
+            table.add_row(*map(escape, row))
+        console.print(table)
     if summary.get("losses"):
         head, rows = losses_rows(summary["losses"])
         losses = Table(
             title="loss per decision, mWP; then % of decisions by their loss",
             caption=escape(losses_note(summary["losses"])), caption_justify="left",
+            box=SIMPLE_HEAD, padding=(0, 1, 0, 0), show_edge=False,
         )  # fmt: skip
         for k, name in enumerate(head):
-            losses.add_column(name, justify="right" if k else "left", overflow="fold")
+            losses.add_column(
+                name, justify="right" if k else "left", overflow="fold", no_wrap=k > 0
+            )
         for row in rows:
             losses.add_row(*map(escape, row))
         console.print(losses)
@@ -371,6 +380,29 @@ def print_report(summary: dict[str, Any], place: str | None = None) -> None:
         )
     if place is not None:
         console.print(escape(f"record: {place}"), highlight=False)
+
+
+def matrix_rows(
+    summary: dict[str, Any], width: int
+) -> tuple[list[str], list[list[str]]] | None:
+    """Return head and rows of the pairwise matrix as texts that fit a width in letters.
+
+    Whole numbers where one digit more would not fit, names shortened to 12 letters at least; None
+    where even that is too wide.
+    """
+    names = [f"{k} {agent['agent']}" for k, agent in enumerate(summary["agents"], 1)]
+    head = [str(k) for k in range(1, len(names) + 1)]
+    for digits, least in ((1, 24), (0, 12)):
+        cells = [
+            ["" if x is None else percent(x, digits) for x in row] for row in summary["matrix"]
+        ]
+        columns = zip(head, *cells, strict=True)
+        room = width - sum(max(map(len, column)) + 1 for column in columns)
+        if room >= min(max(map(len, names)), least):
+            short = [name if len(name) <= room else f"{name[: room - 1]}…" for name in names]
+            rows = [[name, *row] for name, row in zip(short, cells, strict=True)]
+            return ["", *head], rows
+    return None
 
 
 def losses_note(losses: dict[str, Any]) -> str:

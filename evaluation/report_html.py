@@ -10,6 +10,7 @@ import base64
 import json
 import math
 import os
+import re
 from collections.abc import Sequence
 from html import escape
 from typing import Any
@@ -114,7 +115,7 @@ def _ratings(summary: dict[str, Any]) -> str:
         bar = f'<i class=bar style="left:{at(low):.2f}%;width:{at(high) - at(low):.2f}%"></i>'
         dot = f'<i class=dot style="left:{at(agent["elo"]):.2f}%"></i>'
         rows.append(
-            f"<div class=name>{escape(agent['agent'])}</div>"
+            f"<div class=name>{_broken(agent['agent'])}</div>"
             f'<div class=track title="{text}">{lines}{bar}{dot}</div>'
             f"<div class=value>{agent['elo']:.0f}</div>"
         )
@@ -144,7 +145,7 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[str]], left: int = 0) ->
     body = "".join(
         "<tr>"
         + "".join(
-            f"<td{' class=left' if k == left else ''}>{escape(cell)}</td>"
+            f"<td class=left>{_broken(cell)}</td>" if k == left else f"<td>{escape(cell)}</td>"
             for k, cell in enumerate(row)
         )
         + "</tr>"
@@ -153,6 +154,11 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[str]], left: int = 0) ->
     return (
         f"<div class=wide><table><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table></div>"
     )
+
+
+def _broken(text: str) -> str:
+    """Return a text for the page that may be broken where the options of a spec begin."""
+    return re.sub(r"([:,=/])", r"\1<wbr>", escape(text))
 
 
 def _ladder(summary: dict[str, Any]) -> str:
@@ -242,7 +248,7 @@ def _seats(summary: dict[str, Any]) -> str:
             f"<span>{percent(share)}</span></div>"
             for seat, share in agent["win_share_by_seat"].items()
         )
-        groups.append(f"<div class=card><h3>{escape(agent['agent'])}</h3>{bars}</div>")
+        groups.append(f"<div class=card><h3>{_broken(agent['agent'])}</h3>{bars}</div>")
     return f"<div class=cards>{''.join(groups)}</div>"
 
 
@@ -300,7 +306,7 @@ def _losses(summary: dict[str, Any]) -> str:
             for name, share in zip(names, agent["shares"], strict=True)
         )
         cards.append(
-            f"<div class='card loss'><h3>{escape(agent['agent'])}</h3>"
+            f"<div class='card loss'><h3>{_broken(agent['agent'])}</h3>"
             f"<p>mean {agent['mean']:.2f} ± {agent['half_width']:.2f} mWP</p>{bars}</div>"
         )
     note = (
@@ -337,9 +343,9 @@ def _made(summary: dict[str, Any]) -> str:
 
 _STYLE = """
 :root{--ink:#1c2430;--soft:#5d6b7c;--line:#dfe5ec;--paper:#fff;--page:#f3f5f8;--main:#1f6fb2;
---up:31,111,178;--down:200,92,40;color-scheme:light dark}
+--up:31,111,178;--down:200,92,40;--shade:rgba(28,36,48,.22);color-scheme:light dark}
 @media(prefers-color-scheme:dark){:root{--ink:#e8edf3;--soft:#9aa8b8;--line:#313c49;--paper:#1b222b;
---page:#11161c;--main:#62a9e6;--up:70,150,220;--down:226,120,64}}
+--page:#11161c;--main:#62a9e6;--shade:rgba(0,0,0,.6);--up:70,150,220;--down:226,120,64}}
 *{box-sizing:border-box}
 body{margin:0;background:var(--page);color:var(--ink);
 font:16px/1.5 system-ui,-apple-system,"Segoe UI",Roboto,"Helvetica Neue",Arial,sans-serif}
@@ -368,7 +374,11 @@ opacity:.35}
 .dot{top:50%;width:12px;height:12px;margin:-6px 0 0 -6px;border-radius:50%;background:var(--main)}
 .axis{position:relative;height:22px;color:var(--soft);font-size:13px}
 .axis span{position:absolute;top:4px;transform:translateX(-50%);white-space:nowrap}
-.wide{overflow-x:auto}
+.wide{overflow-x:auto;background:
+linear-gradient(90deg,var(--paper) 50%,transparent) 0 0/36px 100% no-repeat local,
+linear-gradient(270deg,var(--paper) 50%,transparent) 100% 0/36px 100% no-repeat local,
+linear-gradient(90deg,var(--shade),transparent) 0 0/14px 100% no-repeat scroll,
+linear-gradient(270deg,var(--shade),transparent) 100% 0/14px 100% no-repeat scroll}
 table{border-collapse:collapse;width:100%;font-size:15px;font-variant-numeric:tabular-nums}
 th,td{padding:6px 10px;text-align:right;white-space:nowrap;border-bottom:1px solid var(--line)}
 th{color:var(--soft);font-weight:600;font-size:14px}

@@ -404,14 +404,17 @@ def make_settings(
             raise KimbleError(f"{found} is for 2 players, but players={players}")
         found = found.replace(players=players)
     made = make_agents(specs, found)
+    names = tuple(agent.spec for agent in made)  # a search names the network that judges
+    if len(set(names)) < len(names):
+        raise KimbleError(f"a tournament needs different agents, got {list(names)}")
     chosen = {specs.index(spec) for spec in against or specs}
     pairs = tuple(
         pair for pair in itertools.combinations(range(len(specs)), 2) if chosen & set(pair)
     )
     return Settings(
         found,
-        specs,
-        tuple(fingerprint(agent, spec) for agent, spec in zip(made, specs, strict=True)),
+        names,
+        tuple(fingerprint(agent, name) for agent, name in zip(made, names, strict=True)),
         pairs,
         choose_kinds(found.players, kinds),
         int(seed),

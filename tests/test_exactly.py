@@ -18,6 +18,7 @@ from agents.exact.solver import two_seats
 from agents.heuristics import heuristic_names
 from evaluation.exactly import exactly, game_of, print_exactly
 from evaluation.match import play_match
+from evaluation.solution import Data, add_agent, read
 from kimble_env.errors import AgentError
 from kimble_env.opponents import make_agent
 from kimble_env.rules import Rules
@@ -342,6 +343,17 @@ def test_a_best_answer_that_does_not_settle_is_said(monkeypatch: pytest.MonkeyPa
     assert found["exploitability"] is None
     assert "after 2 sweeps" in found["unsettled"]
     assert any(line.startswith("no best answer found: layer") for line in said)
+
+
+def test_a_figure_without_its_best_answer_is_completed(tmp_path: Path) -> None:
+    evaluator = Evaluator(game_of("kimble", 1), 1e-11)
+    data: Data = {}
+    for quick in (True, False):
+        add_agent(tmp_path, data, "cautious", "kimble", False, quick, evaluator)
+        found = read(tmp_path)["ladder"]["kimble 1 cautious"]
+        assert (found["exploitability"] is None) is quick
+        assert found["versus"]["random"]["share"] > 0.0
+    assert found["exploitability"] >= 0.0
 
 
 def test_agents_that_draw_lots_are_refused(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from evaluation.report import csv_texts, print_report, summarise
+from evaluation.report import csv_texts, matrix_rows, print_report, summarise
 from evaluation.report_html import page, write_html
 from tests.programs import chromium
 from tests.test_tournament import synthetic
@@ -44,7 +44,7 @@ class Reader(HTMLParser):
         self.outside: list[str] = []
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        if tag not in ("meta",):
+        if tag not in ("meta", "wbr"):
             self.open.append(tag)
         values = [v or "" for k, v in attrs if k in ("src", "href")]
         self.outside += [v for v in values if not v.startswith("data:")]
@@ -96,6 +96,35 @@ def test_the_terminal_tells_losses_too(
     text = capsys.readouterr().out
     assert "4.25" not in text
     assert "no losses: there is no public set" in text
+
+
+def test_the_matrix_fits_the_terminal_or_is_left_out(
+    summary: dict[str, Any], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    many = {
+        **summary,
+        "agents": [{**summary["agents"][0], "agent": f"an-agent-of-a-long-name-{k}"}
+                   for k in range(16)],
+        "matrix": [[None if j == k else 1.0 if j > k else 0.346 for j in range(16)]
+                   for k in range(16)],
+    }  # fmt: skip
+    for width, cell in ((130, "34.6"), (80, "35")):
+        found = matrix_rows(many, width)
+        assert found is not None
+        head, rows = found
+        widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
+        assert sum(widths) + len(head) - 1 <= width
+        assert rows[1][1] == cell
+        assert rows[1][0].startswith("2 an-agent")
+    assert matrix_rows(many, 60) is None
+    monkeypatch.setenv("COLUMNS", "80")
+    print_report(many)
+    assert "…" in (text := capsys.readouterr().out)
+    assert max(map(len, text.splitlines())) <= 80
+    assert "100 100 100" in text
+    monkeypatch.setenv("COLUMNS", "60")
+    print_report(many)
+    assert "The matrix of 16 agents is too wide here" in capsys.readouterr().out
 
 
 def test_a_failed_self_test_is_seen(summary: dict[str, Any]) -> None:

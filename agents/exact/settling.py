@@ -17,6 +17,7 @@ those positions, and every such fixed point is at least what any other policy wi
 
 from __future__ import annotations
 
+from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
@@ -30,18 +31,16 @@ from agents.exact.kernels import BEST, FIXED, LOWEST, SHARES
 from agents.exact.layers import Layer
 from agents.exact.policies import Codes
 
-STRIDE = 20
-"""Sweeps after which it is judged how fast values settle."""
-PATIENCE = 60
+STRIDE, SMOOTHING = 10, 4
+"""Sweeps after which it is judged how fast values settle, and those that follow GMRES."""
+PATIENCE = 40
 """More sweeps than that to come are left to GMRES."""
-BASIS, BASIS_BYTES = 20, 2_000_000_000
+BASIS, BASIS_BYTES = 15, 2_000_000_000
 """Vectors of a round of GMRES, and what they may take together."""
-MOST_CHANGES = 200
-"""Policies tried in a layer, at most."""
-FIRST_SWEEPS, FIRST_CHANGE = 60, 1e-4
+MOST_ROUNDS = 1_000
+"""Rounds of sweeps between which the best answer may change in a layer."""
+FIRST_SWEEPS, FIRST_CHANGE = 40, 1e-3
 """The first policy is what the best moves are after so many sweeps, or when values change less."""
-ROUGH = 1e-4
-"""How exactly the first policy is valued; later ones by what the last change gained."""
 NOISE = 1e-14
 """Smaller changes of a value may be rounding."""
 
@@ -57,6 +56,8 @@ class Contest:
         layer: with the values of later layers in its arena.
         codes: the policies of seat a and b, as ``positions.py`` has them.
         most_sweeps: after so many it counts as unsettled.
+        ratios: the share of an error that a sweep left, in the last rounds.
+        gap: one minus that share of the slowest mode that GMRES saw last; 1 if it was not asked.
     """
 
     layer: Layer
@@ -67,6 +68,8 @@ class Contest:
     threads: int = 1
     sweeps: int = 0
     change: float = np.inf
+    ratios: deque[float] = field(default_factory=lambda: deque(maxlen=3))
+    gap: float = 1.0
     _sweepers: dict[tuple[int, int], Any] = field(default_factory=dict)
 
     def sweep(self, kinds: tuple[int, int] = (FIXED, FIXED)) -> float:
@@ -126,31 +129,38 @@ def _sweep_home(
 # -------------------------------------------------------------------------------- fixed policies
 
 
-def evaluate(contest: Contest, tolerance: float | None = None) -> None:
+def evaluate(contest: Contest) -> None:
     """Settle the values of two fixed policies, from what the arena holds.
 
-    It ends when the last sweep's change, over one minus the share of an error that the slowest
-    sweeps left, is at most the tolerance: a bound of the error where one mode of it is left.
-
-    Args:
-        tolerance: another one than the contest's.
-
     Raises:
-        UnsettledError: it did not end.
+        UnsettledError: they did not settle.
     """
-    slowest, tolerance = 0.0, tolerance or contest.tolerance
-    while True:
-        first = contest.sweep()
-        for _ in range(STRIDE - 1):
-            if contest.sweep() <= NOISE:
-                return
-        ratio = min((contest.change / first) ** (1.0 / (STRIDE - 1)), 1.0 - 1e-9)
-        slowest = max(slowest, ratio)
-        wanted = max(tolerance * (1.0 - slowest), NOISE)
-        if contest.change <= wanted:
-            return
-        if np.log(wanted / contest.change) / np.log(ratio) > PATIENCE:
+    while settle_round(contest) > contest.tolerance:
+        pass
+
+
+def settle_round(contest: Contest) -> float:
+    """Sweep some times, then take a round of GMRES if sweeps alone would take long.
+
+    Returns:
+        The error that is left: the last sweep's change over one minus the share of it that a sweep
+        leaves, as seen in the last rounds and by GMRES: a bound where its slowest mode is left.
+    """
+    first = contest.sweep()
+    for _ in range(STRIDE - 1):
+        if contest.sweep() <= NOISE:
+            return 0.0
+    ratio = min((contest.change / first) ** (1.0 / (STRIDE - 1)), 1.0 - 1e-9)
+    contest.ratios.append(ratio)
+    gap = min(1.0 - max(contest.ratios), contest.gap)
+    error = contest.change / gap
+    if error > contest.tolerance:
+        if np.log(contest.tolerance / error) / np.log(ratio) > PATIENCE:
             krylov(contest)
+            for _ in range(SMOOTHING):
+                contest.sweep()
+            error = contest.change / min(gap, contest.gap)
+    return error if contest.change > NOISE else 0.0
 
 
 def krylov(contest: Contest) -> None:
@@ -184,6 +194,7 @@ def krylov(contest: Contest) -> None:
     right = np.zeros(used + 1)
     right[0] = size
     shares = np.linalg.lstsq(small[: used + 1, :used], right, rcond=None)[0]
+    contest.gap = max(float(np.abs(np.linalg.eigvals(small[:used, :used])).min()), 1e-9)
     values[:] = start
     for share, one in zip(shares, basis, strict=False):
         values += share * one
@@ -199,6 +210,8 @@ def _dot(one: Floats, two: Floats) -> float:
 
 def best_answer(contest: Contest, best: int) -> None:
     """Settle the values of the best answer of seat ``best`` (0 or 1) to the other seat's policy.
+
+    They are right to 10 tolerances, and no single choice gains more than 100.
 
     Args:
         contest: its codes of the answering seat are overwritten with the policy found.
@@ -217,16 +230,18 @@ def best_answer(contest: Contest, best: int) -> None:
     arguments = (where, alive, a, b, best, *codes, SHARES)
     contest.run(positions.improve, *arguments, 0.0)
     contest.values[:] = 0.5
-    tolerance = ROUGH
-    for _ in range(MOST_CHANGES):
-        evaluate(contest, tolerance)
-        gain = contest.run(positions.improve, *arguments, 10.0 * tolerance)  # beyond any error
-        if gain == 0.0 and tolerance == contest.tolerance:
+    enough = 10.0 * contest.tolerance
+    for _ in range(MOST_ROUNDS):
+        error = settle_round(contest)
+        clear = 10.0 * max(error, enough)  # a gain beyond all that values may be off
+        gain = contest.run(positions.improve, *arguments, clear)
+        if gain > 0.0:
+            contest.ratios.clear()
+        elif error <= enough:
             return
-        tolerance = max(contest.tolerance, 1e-2 * min(tolerance, gain or tolerance))
     raise UnsettledError(
-        f"layer {layer.slot_a}, {layer.slot_b}: after {MOST_CHANGES} policies the best answer "
-        f"still gains {gain:.3g} by another choice"
+        f"layer {layer.slot_a}, {layer.slot_b}: after {MOST_ROUNDS} rounds the best answer "
+        f"still gains {gain:.3g} by another choice, or its values are off by {error:.3g}"
     )
 
 
