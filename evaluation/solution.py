@@ -192,13 +192,15 @@ def plot_ladder(data: Data, pieces: int, path: Path) -> None:
     order = sorted(names, key=lambda name: _mean_loss(rows, name))
     figure, axes = _figure(7.2, 1.2 + 0.34 * len(order))
     for k, rules in enumerate(rule_sets):
+        label: str | None = rules  # of its first point alone: not every agent has every rule set
         for place, name in enumerate(order):
             row = next((r for r in rows if r["agent"] == name and _of(r, rules)), None)
             if row is not None:
                 share = 100.0 * row["versus"]["perfect"]["share"]
                 offset = 0.13 * (k - (len(rule_sets) - 1) / 2)
                 axes.plot(share, place + offset, "o", color=COLOURS[rules], ms=5,
-                          label=rules if place == 0 else None)  # fmt: skip
+                          label=label)  # fmt: skip
+                label = None
     axes.axvline(50, color="0.7", lw=1)
     axes.set_yticks(range(len(order)), order)
     axes.set_xlabel("win share against perfect play, %")
