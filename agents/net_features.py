@@ -26,9 +26,37 @@ vector, for a board with R ring fields and S stretch fields:
 
 * throws left to the seat: 1 if at least two, 1 if three (Norske).
 
-A piece waiting to enter hits what stands on its start with a six. Where fields lie and how battles
-go the kernel answers (``seen_from``, ``battle_margin``, ``battle_odds``); what is legal is not
-asked, so ``faces`` counts moves that Norske's rule of clean moves (R28) may forbid at that moment.
+That is version 1, the whole of it for Kimble and Kombat. Rules with batteries, protected starts or
+own collisions (Norske; ``is_told_more``) have version 2, which goes on with
+
+* four blocks, one per relative seat::
+
+      track      R  pieces beyond the first of the unit on each ring field (R25)
+      stretch    S  the same on each stretch field
+      enter      1  chance of a 6 in the seat's next throwing turn, if pieces wait (R2, R23)
+      joins      1  the same if own pieces stand on the own start: it would make a battery (R25)
+      alone      1  1 if one unit is all that the seat has on track and stretch
+      single     1  faces of 6 with one clean move: no choice (R22, R28)
+      bad        1  faces of 6 with bad moves only: something is lost (R29)
+      stuck      1  faces of 6 with no move at all
+      lost       1  pieces that the least of these bad moves lose, a sixth of the sum over faces
+      fall       1  the same in fields by which the seat falls back, of a lap (R30, R31)
+
+* twelve blocks, one per ordered pair (attacker, victim)::
+
+      risk       1  sum over the victim's pieces of the chance that the attacker, if it wants to,
+                    lands on them in its next throwing turn, a second throw after a 6 included
+      stake      1  the same times (progress + 1) / lap
+      wall       1  units of the attacker 1 to 6 fields before the victim's protected start (R27),
+                    of 6
+
+The seat about to throw counts with the throws it has left, every seat as if it threw now. The least
+loss of a face is the one of the fewest fields.
+
+A piece waiting to enter hits what stands on its start with a six. Where fields lie, what a seat may
+move, what a bad move loses and how battles go the kernel answers; what of that is legal at this
+moment is asked for ``single`` to ``fall`` only. ``faces`` needs no such question: a move that
+captures is clean.
 """
 
 from __future__ import annotations
@@ -37,57 +65,104 @@ import numpy as np
 import numpy.typing as npt
 
 from agents.net_compiling import fast, inlined
-from kimble_env.board import Board
 from kimble_env.kernel import (
+    OWN_ILLEGAL,
     acting,
     battle_margin,
     battle_odds,
+    chance_of_six,
+    chance_of_ways,
+    clean_and_bad_moves,
+    closed_and_bad,
     count_bits,
     is_playing,
+    lowest_bit,
     seen_from,
+    unit_lost,
+    unit_size,
+    units_of,
+    ways_to_hit,
 )
 from kimble_env.rules import (
     NO_HOME,
+    R_BATTERIES,
     R_BATTLES,
     R_GOAL,
     R_HOME,
     R_LEAVE,
+    R_OWN_COLLISION,
     R_PIECES,
     R_PROTECTED,
     R_RING,
     R_STRETCH_LAST,
     R_TWO_COLOURS,
+    Rules,
 )
-
-FEATURE_VERSION = 1
-"""Changes whenever the vector of a position changes; models state the one they were made for."""
 
 SEAT_EXTRA = 14  # entries of a seat's block besides track and stretch
 PAIR_SIZE = 4
+UNIT_EXTRA = 8  # the same of version 2
+UNIT_PAIR = 3
 MOST_INPUTS = 192
 """No position has more entries that are not zero."""
 
-
-def feature_count(board: Board) -> int:
-    """Return the length F of the vector on this board (234 on kimble28)."""
-    return 4 * (board.ring + board.stretch + SEAT_EXTRA) + 12 * PAIR_SIZE + 2
+SEAT_WORDS = ("progress", "plays", "batteries", "moves", "arrivals", "last")
+UNIT_WORDS = ("enter", "joins", "alone", "single", "bad", "stuck", "lost", "fall")
 
 
-def feature_names(board: Board) -> list[str]:
+def _is_told_more(r):
+    """Tell from ``Rules.array`` whether units can grow, are protected, or lost by own moves."""
+    grow = r[R_BATTERIES] != 0
+    return grow or r[R_PROTECTED] != 0 or r[R_OWN_COLLISION] != OWN_ILLEGAL
+
+
+is_told_more = inlined(_is_told_more)
+
+
+def feature_version(rules: Rules) -> int:
+    """Return the version of the inputs for these rules: 1, or 2 where units matter (Norske).
+
+    It changes whenever the vector of a position changes; models state the one they were made for.
+    """
+    return 2 if _is_told_more(rules.array) else 1
+
+
+def feature_count(rules: Rules) -> int:
+    """Return the length F of the vector (on kimble28 234, in Norske 430)."""
+    fields = rules.board.ring + rules.board.stretch
+    count = 4 * (fields + SEAT_EXTRA) + 12 * PAIR_SIZE + 2
+    if feature_version(rules) > 1:
+        count += 4 * (fields + UNIT_EXTRA) + 12 * UNIT_PAIR
+    return count
+
+
+def feature_names(rules: Rules) -> list[str]:
     """Return a name for each entry, such as ``seat 1 track 6`` or ``seat 2 hits 0: fire``."""
-    names: list[str] = []
+    board, names = rules.board, []
     for seat in range(4):
         names += [f"seat {seat} track {k}" for k in range(board.ring)]
         names += [f"seat {seat} stretch {k}" for k in range(board.stretch)]
         names += [f"seat {seat} waiting {k}" for k in range(1, 5)]
         names += [f"seat {seat} home {k}" for k in range(1, 5)]
-        words = ("progress", "plays", "batteries", "moves", "arrivals", "last")
-        names += [f"seat {seat} {word}" for word in words]
-    for attacker in range(4):
-        for step in range(1, 4):
-            pair = f"seat {attacker} hits {(attacker + step) & 3}"
-            names += [f"{pair}: {word}" for word in ("faces", "fire", "battles", "far")]
-    return [*names, "throws 2", "throws 3"]
+        names += [f"seat {seat} {word}" for word in SEAT_WORDS]
+    names += _pair_names(("faces", "fire", "battles", "far"))
+    names += ["throws 2", "throws 3"]
+    if feature_version(rules) > 1:
+        for seat in range(4):
+            names += [f"seat {seat} battery on track {k}" for k in range(board.ring)]
+            names += [f"seat {seat} battery on stretch {k}" for k in range(board.stretch)]
+            names += [f"seat {seat} {word}" for word in UNIT_WORDS]
+        names += _pair_names(("risk", "stake", "wall"))
+    return names
+
+
+def _pair_names(words: tuple[str, ...]) -> list[str]:
+    return [
+        f"seat {attacker} hits {(attacker + step) & 3}: {word}"
+        for attacker in range(4)
+        for step in range(1, 4)
+        for word in words
+    ]
 
 
 @inlined
@@ -96,19 +171,6 @@ def _put(index, value, n, at, x):
     index[n] = at
     value[n] = x
     return n + (x != 0.0)
-
-
-@inlined
-def _own_fields(s, r, seat):
-    """Return where a seat stands: bits of the progresses on track and stretch, pieces waiting."""
-    own, waiting = 0, 0
-    for k in range(r[R_PIECES]):
-        p = int(s["pieces"][seat, k])
-        if p < 0:
-            waiting += 1
-        elif p <= r[R_STRETCH_LAST]:
-            own |= 1 << p
-    return own, waiting
 
 
 @inlined
@@ -201,6 +263,122 @@ def _pair_block(s, r, attacker, victim, own, waiting, first, index, value, n):
     return _put(index, value, n, first + 3, far / 6.0)
 
 
+@inlined
+def _unit_block(s, r, seat, ego, first, own, waiting, six, index, value, n):
+    """Append what version 2 says of one seat; its block begins at entry ``first``."""
+    stretch = first + r[R_RING]
+    tail = stretch + r[R_STRETCH_LAST] - r[R_LEAVE]
+    rest = own
+    while rest != 0:
+        p = lowest_bit(rest)
+        rest &= rest - 1
+        at = first + seen_from(r, seat, p, ego) if p <= r[R_LEAVE] else stretch + p - r[R_LEAVE] - 1
+        n = _put(index, value, n, at, unit_size(s, r, seat, p) - 1.0)
+    enters = six if waiting > 0 else 0.0
+    n = _put(index, value, n, tail, enters)
+    n = _put(index, value, n, tail + 1, enters if own & 1 != 0 else 0.0)
+    n = _put(index, value, n, tail + 2, 1.0 if own != 0 and own & (own - 1) == 0 else 0.0)
+    return _choices(s, r, seat, own, waiting, tail + 3, index, value, n)
+
+
+@inlined
+def _choices(s, r, seat, own, waiting, at, index, value, n):
+    """Append what the six faces leave a seat to choose from, and what they cost it."""
+    closed, bad = closed_and_bad(s, r, seat, own)
+    single, forced, stuck, lost, fall = 0, 0, 0, 0, 0
+    for die in range(1, 7):
+        clean, unclean = clean_and_bad_moves(r, own, waiting, closed, bad, die)
+        if clean != 0:
+            single += clean & (clean - 1) == 0
+        elif unclean != 0:
+            forced += 1
+            pieces, fields = _least_loss(s, r, seat, unclean, die)
+            lost += pieces
+            fall += fields
+        else:
+            stuck += 1
+    n = _put(index, value, n, at, single / 6.0)
+    n = _put(index, value, n, at + 1, forced / 6.0)
+    n = _put(index, value, n, at + 2, stuck / 6.0)
+    n = _put(index, value, n, at + 3, lost / 6.0)
+    return _put(index, value, n, at + 4, fall / (6.0 * (r[R_LEAVE] + 1)))
+
+
+@inlined
+def _least_loss(s, r, seat, moves, die):
+    """Return what the cheapest of some bad moves loses: pieces, and fields that the seat falls."""
+    pieces, fields = 0, 1 << 20
+    while moves != 0:
+        source = lowest_bit(moves) - 1
+        moves &= moves - 1
+        target = 0 if source < 0 else source + die
+        progress, size = unit_lost(s, r, seat, source, target)
+        fall = size * (progress + 1)
+        if progress == target:  # the mover gets there
+            fall -= (target - source) * (1 if source < 0 else unit_size(s, r, seat, source))
+        if fall < fields:
+            pieces, fields = size, fall
+    return pieces, fields
+
+
+@inlined
+def _unit_pair(s, r, attacker, victim, own, six, first, index, value, n):
+    """Append what version 2 says of one seat that threatens another."""
+    lap = float(r[R_LEAVE] + 1)
+    risk, stake, wall = 0.0, 0.0, 0
+    for k in range(r[R_PIECES]):
+        q = int(s["pieces"][victim, k])
+        if q < 0 or q > r[R_LEAVE]:
+            continue
+        t = seen_from(r, victim, q, attacker)
+        if t > r[R_LEAVE]:
+            continue  # not on the attacker's route
+        if q == 0 and r[R_PROTECTED] != 0:
+            wall = count_bits(((own << 6) >> t) & 63)
+            continue
+        ways = ways_to_hit(s, r, attacker, t)
+        if ways != 0:
+            chance = chance_of_ways(r, ways, six)
+            risk += chance
+            stake += chance * (q + 1) / lap
+    n = _put(index, value, n, first, risk)
+    n = _put(index, value, n, first + 1, stake)
+    return _put(index, value, n, first + 2, wall / 6.0)
+
+
+@inlined
+def _six(s, r, seat):
+    """Return the chance of a 6 in a seat's next throwing turn, in the rest of the one going on."""
+    if seat != acting(s):
+        return chance_of_six(s, r, seat)
+    miss = 1.0
+    for _ in range(s["throws"]):
+        miss *= 5.0 / 6.0
+    return 1.0 - miss
+
+
+@inlined
+def _unit_inputs(s, r, first, index, value, n):
+    """Append all that version 2 adds, which begins at entry ``first``."""
+    ego = acting(s)
+    block = r[R_RING] + r[R_STRETCH_LAST] - r[R_LEAVE] + UNIT_EXTRA
+    for attacker in range(4):
+        seat = (ego + attacker) & 3
+        if not is_playing(s, seat):
+            continue
+        own, waiting = units_of(s, r, seat)
+        six = _six(s, r, seat)
+        n = _unit_block(
+            s, r, seat, ego, first + attacker * block, own, waiting, six, index, value, n
+        )
+        for step in range(1, 4):
+            victim = (seat + step) & 3
+            if is_playing(s, victim):
+                at = first + 4 * block + (3 * attacker + step - 1) * UNIT_PAIR
+                n = _unit_pair(s, r, seat, victim, own, six, at, index, value, n)
+    return n
+
+
 @fast
 def position_inputs(s, r, index, value):
     """Write the entries that are not zero of one position; return their number.
@@ -217,7 +395,7 @@ def position_inputs(s, r, index, value):
         seat = (ego + attacker) & 3
         if not is_playing(s, seat):
             continue
-        own, waiting = _own_fields(s, r, seat)
+        own, waiting = units_of(s, r, seat)
         n = _seat_block(s, r, seat, ego, attacker * block, own, waiting, index, value, n)
         for step in range(1, 4):
             victim = (seat + step) & 3
@@ -225,11 +403,12 @@ def position_inputs(s, r, index, value):
                 continue
             first = 4 * block + (3 * attacker + step - 1) * PAIR_SIZE
             n = _pair_block(s, r, seat, victim, own, waiting, first, index, value, n)
+    end = 4 * block + 12 * PAIR_SIZE
     if s["throws"] > 1:
-        n = _put(index, value, n, 4 * block + 12 * PAIR_SIZE, 1.0)
+        n = _put(index, value, n, end, 1.0)
     if s["throws"] > 2:
-        n = _put(index, value, n, 4 * block + 12 * PAIR_SIZE + 1, 1.0)
-    return n
+        n = _put(index, value, n, end + 1, 1.0)
+    return _unit_inputs(s, r, end + 2, index, value, n) if is_told_more(r) else n
 
 
 @fast

@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from agents.evaluators import check_before_throw
-from agents.net_features import FEATURE_VERSION, feature_count
+from agents.net_features import feature_count, feature_version
 from agents.net_kernel import (
     Net,
     best_action_batch,
@@ -136,7 +136,7 @@ def model_facts(rules: Rules, layers: list[Layer]) -> dict[str, Any]:
         "rules_hash": rules.hash,
         "players": rules.players,
         "seats": seat_pattern(rules),
-        "feature_version": FEATURE_VERSION,
+        "feature_version": feature_version(rules),
         "layers": [layers[0][0].shape[1], *(weight.shape[0] for weight, _ in layers)],
         "activation": "relu",
         "output": "softmax over the seats that take turns, clockwise from the seat about to throw",
@@ -160,7 +160,7 @@ def _faults(rules: Rules, config: dict[str, Any], layers: list[Layer]) -> list[s
     expected = {
         "format": FORMAT,
         "rules_hash": rules.hash,
-        "feature_version": FEATURE_VERSION,
+        "feature_version": feature_version(rules),
         "players": rules.players,
     }
     faults = [
@@ -175,7 +175,7 @@ def _faults(rules: Rules, config: dict[str, Any], layers: list[Layer]) -> list[s
         sizes = [layers[0][0].shape[1], *(weight.shape[0] for weight, _ in layers)]
         if sizes != config.get("layers") or len(layers) != 3:
             faults.append(f"layer sizes {sizes} differ from those stated, {config.get('layers')}")
-        elif sizes[0] != feature_count(rules.board) or sizes[-1] != 4:
+        elif sizes[0] != feature_count(rules) or sizes[-1] != 4:
             faults.append(f"layer sizes {sizes} do not fit the board {rules.board.name}")
         elif not all(np.isfinite(part).all() for layer in layers for part in layer):
             faults.append("a weight is not a finite number")

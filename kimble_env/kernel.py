@@ -322,13 +322,8 @@ def stretch_blocked(r, own, die):
 
 
 @inlined
-def legal_actions(s, r, die):
-    """Return the legal actions of the seat to act for a die, as bits (0: none).
-
-    All pieces move at once: ``own`` has a bit per progress where an own unit stands, shifted left
-    by the die it has a bit per target. R1, R2, R4, R13, R22, R28, R29.
-    """
-    seat = acting(s)
+def units_of(s, r, seat):
+    """Return the progresses of a seat's units on track and stretch, as bits, and pieces waiting."""
     own, waiting = 0, 0
     for k in range(r[R_PIECES]):
         p = int(s["pieces"][seat, k])
@@ -336,13 +331,32 @@ def legal_actions(s, r, die):
             waiting += 1
         elif p <= r[R_STRETCH_LAST]:
             own |= 1 << p
-    closed, bad = own, 0  # targets that are illegal (R13), and that are not clean (R28)
+    return own, waiting
+
+
+@inlined
+def closed_and_bad(s, r, seat, own):
+    """Return the targets that are illegal (R13, R17), and those that are not clean (R28), as bits.
+
+    ``own`` is that of :func:`units_of`.
+    """
+    closed, bad = own, 0
     if r[R_OWN_COLLISION] != OWN_ILLEGAL:
         closed, bad = 0, own
     if r[R_PROTECTED] != 0:
         bad |= protected_fields(s, r, seat)
     if r[R_TWO_COLOURS] != 0:
         closed |= partner_fields(s, r, seat)
+    return closed, bad
+
+
+@inlined
+def clean_and_bad_moves(r, own, waiting, closed, bad, die):
+    """Return the clean and the bad moves of a seat for a die, as bits, passing left out (R28).
+
+    All units move at once: ``own`` has a bit per progress where one stands, shifted left by the die
+    it has a bit per target. R1, R2, R4, R13, R15, R25.
+    """
     targets = (own << die) & ((1 << (r[R_GOAL] + 1)) - 1) & ~closed  # R4
     clean = (targets & ~bad) >> die
     unclean = (targets & bad) >> die
@@ -359,6 +373,19 @@ def legal_actions(s, r, die):
                 unclean |= 1
             else:
                 clean |= 1
+    return clean, unclean
+
+
+@inlined
+def legal_actions(s, r, die):
+    """Return the legal actions of the seat to act for a die, as bits (0: none).
+
+    R1, R2, R4, R13, R22, R28, R29.
+    """
+    seat = acting(s)
+    own, waiting = units_of(s, r, seat)
+    closed, bad = closed_and_bad(s, r, seat, own)
+    clean, unclean = clean_and_bad_moves(r, own, waiting, closed, bad, die)
     moves = clean if clean != 0 else unclean  # R28, R29
     if r[R_PASS_ALLOWED] != 0:
         moves |= 1 << r[R_PASS]  # R12
@@ -431,6 +458,19 @@ def mover_yields(r, mover, stander):
     """Tell whether, of two own units of these sizes, the moving one goes to home base (R31)."""
     rule = r[R_OWN_COLLISION]
     return rule == OWN_MOVER or (rule == OWN_SMALLER and mover < stander)
+
+
+@inlined
+def unit_lost(s, r, seat, source, target):
+    """Return which own unit a bad move sends to home base, and its size (R30, R31).
+
+    The unit is named by its progress: ``source`` (-1: the piece that would enter) or ``target``.
+    """
+    mover = 1 if source < 0 else unit_size(s, r, seat, source)
+    stander = unit_size(s, r, seat, target)
+    if stander > 0 and not mover_yields(r, mover, stander):
+        return target, stander
+    return source, mover
 
 
 @njit
@@ -529,24 +569,33 @@ def chance_of_six(s, r, seat):
     return 1.0 - miss
 
 
+@inlined
+def chance_of_ways(r, ways, six):
+    """Return the chance of one of the ways of ``ways_to_hit``; ``six``: that the seat throws a 6.
+
+    Faces count as equally likely. A 6 that does not hit gives one more throw (R3), with which any
+    unit may be moved by that face, or by 6 and that face; further sixes are left out.
+    """
+    chance = count_bits(ways & 0b111110) / 6.0
+    if ways >> 6 & 1 != 0:
+        return chance + six
+    if r[R_MAX_SIXES] != 1:
+        chance += six * count_bits((ways | ways >> 6) & 0b1111110) / 6.0
+    return chance
+
+
 @njit
 def chance_to_hit(s, r, other, t, seat):
     """Return the chance that ``other`` hits ``seat``'s unit on other's own progress t.
 
-    In its next turn, if it always wants to. Exact for its throws before an extra one. A 6 that does
-    not hit gives one more throw (R3), with which any unit may be moved by that face, or by 6 and
-    that face; further sixes are left out. Faces count as equally likely whatever the die (R10). In
-    a battle the defender must lose (R20).
+    In its next turn, if it always wants to. Exact for its throws before an extra one, roughly after
+    (``chance_of_ways``); faces count as equally likely whatever the die (R10). In a battle the
+    defender must lose (R20).
     """
     ways = ways_to_hit(s, r, other, t)
     if ways == 0:
         return 0.0
-    chance = count_bits(ways & 0b111110) / 6.0
-    if ways >> 6 & 1 != 0:
-        chance += chance_of_six(s, r, other)
-    elif r[R_MAX_SIXES] != 1:
-        faces = count_bits((ways | ways >> 6) & 0b1111110)
-        chance += chance_of_six(s, r, other) * faces / 6.0
+    chance = chance_of_ways(r, ways, chance_of_six(s, r, other))
     if r[R_BATTLES] != 0:
         _, _, repelled = battle_odds(s, r, battle_margin(r, other, t, seat))
         chance *= 1.0 - repelled
@@ -763,15 +812,12 @@ def fight(s, r, seat, source, target, defender, attack_die, defence_die):
 @njit
 def collide(s, r, seat, source, target):
     """Move onto an own unit where that is not forbidden (R31)."""
-    mover = 1 if source < 0 else unit_size(s, r, seat, source)
-    stander = unit_size(s, r, seat, target)
-    if mover_yields(r, mover, stander):
-        if source < 0:
-            add_event(s, LOST_OWN_COLLISION, seat, 1, seat)
-        else:
-            lose_unit(s, r, seat, source, LOST_OWN_COLLISION, seat)
-    else:
-        lose_unit(s, r, seat, target, LOST_OWN_COLLISION, seat)
+    lost, _ = unit_lost(s, r, seat, source, target)
+    if lost < 0:
+        add_event(s, LOST_OWN_COLLISION, seat, 1, seat)
+        return
+    lose_unit(s, r, seat, lost, LOST_OWN_COLLISION, seat)
+    if lost == target:
         move_pieces(s, r, seat, source, target)
 
 

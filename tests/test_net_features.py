@@ -2,15 +2,29 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import numpy as np
 import pytest
 
-from agents.net_features import MOST_INPUTS, feature_count, feature_names, net_features
+from agents.net_features import (
+    MOST_INPUTS,
+    feature_count,
+    feature_names,
+    feature_version,
+    net_features,
+)
 from kimble_env import Game, find_rules
-from kimble_env.kernel import empty_states, game_keys, new_game_batch, play_random_batch
+from kimble_env.kernel import (
+    empty_states,
+    faults_batch,
+    game_keys,
+    new_game_batch,
+    play_random_batch,
+)
 from kimble_env.rules import Rules
+from tests.oracle import DEFAULTS, Oracle
 
 
 def random_positions(rules: Rules, count: int, seed: int = 3) -> Any:
@@ -92,14 +106,116 @@ def slow_features(rules: Rules, state: Any) -> dict[str, float]:
             words = {"faces": len(faces), "fire": fire, "battles": battles, "far": far}
             for word, value in words.items():
                 out[f"{pair}: {word}"] = value / 6
+        if feature_version(rules) > 1:
+            out |= slow_unit_features(rules, state, seat, playing)
     out["throws 2"] = float(state["throws"] > 1)
     out["throws 3"] = float(state["throws"] > 2)
     return out
 
 
+def slow_unit_features(
+    rules: Rules, state: Any, seat: int, playing: set[int]
+) -> dict[str, float]:
+    """What version 2 adds of one seat; what happens if it throws is asked of the slow rules."""
+    board, out = rules.board, {}
+    ego = int(state["seat"])
+    rel = (seat - ego) % 4
+    pieces = {s: [int(p) for p in state["pieces"][s][: rules.pieces]] for s in playing}
+    own = pieces[seat]
+    for p in set(own):
+        if 0 <= p <= board.leave:
+            field = (board.starts[seat] + p - board.starts[ego]) % board.ring
+            out[f"seat {rel} battery on track {field}"] = own.count(p) - 1.0
+        elif board.leave < p <= board.stretch_last:
+            out[f"seat {rel} battery on stretch {p - board.stretch_first}"] = own.count(p) - 1.0
+    afield = [p for p in own if 0 <= p <= board.stretch_last]
+    counts = [p for p in afield if rules.three_throws_when == "none_in_play" or p <= board.leave]
+    throws = int(state["throws"]) if seat == ego else 1 if counts else rules.empty_throws
+    six = 1 - (5 / 6) ** throws
+    out[f"seat {rel} enter"] = six * (-1 in own)
+    out[f"seat {rel} joins"] = six * (-1 in own and 0 in own)
+    out[f"seat {rel} alone"] = float(len(set(afield)) == 1)
+    words = slow_choices(rules, state, seat)
+    words["fall"] /= board.leave + 1
+    out |= {f"seat {rel} {word}": value / 6 for word, value in words.items()}
+    for other in playing - {seat}:
+        risk = stake = wall = 0.0
+        for q in pieces[other]:
+            t = (board.starts[other] + q - board.starts[seat]) % board.ring
+            if not 0 <= q <= board.leave or t > board.leave:
+                continue
+            gaps = {t - p for p in own if 0 <= p <= board.leave and p != t}
+            if q == 0 and rules.protected_start:
+                wall = len(gaps & set(range(1, 7))) / 6
+                continue
+            if -1 in own or t in own:
+                gaps.add(6 + t)
+            chance = len(gaps & set(range(1, 6))) / 6
+            again = {d for d in range(1, 7) if d in gaps or d + 6 in gaps}
+            chance += six if 6 in gaps else six * len(again) / 6
+            risk += chance
+            stake += chance * (q + 1) / (board.leave + 1)
+        pair = f"seat {rel} hits {(other - ego) % 4}"
+        out |= {f"{pair}: risk": risk, f"{pair}: stake": stake, f"{pair}: wall": wall}
+    return out
+
+
+def slow_choices(rules: Rules, state: Any, seat: int) -> dict[str, float]:
+    """Count over the faces what a seat may do if it throws now, by the slow rules."""
+    options = {name: getattr(rules, name) for name in DEFAULTS if name not in ("board",)}
+    words = dict.fromkeys(("single", "bad", "stuck", "lost", "fall"), 0.0)
+    pieces = {s: [int(p) for p in state["pieces"][s][: rules.pieces]] for s in rules.seats}
+    for die in range(1, 7):
+        game = Oracle(rules.name, rules.seats, board=rules.board.name, **options)
+        game.set(pieces, seat)
+        game.throw(die)
+        if game.die is None:
+            words["stuck"] += 1
+            continue
+        steps = game._legal_steps()
+        if steps[0].clean:
+            words["single"] += len(steps) == 1
+            continue
+        losses = []
+        for move in game.legal_moves():
+            after = copy.deepcopy(game)
+            after.play(move)
+            lost = sum(event[2] for event in after.events if event[1] == seat)
+            losses.append((sum(pieces[seat]) - sum(after.pieces[seat]), lost))
+        least = min(fall for fall, _ in losses)
+        words["bad"] += 1
+        words["fall"] += least
+        words["lost"] += next(lost for fall, lost in losses if fall == least)
+    return words
+
+
+def bunched(rules: Rules, states: Any, seed: int = 5) -> Any:
+    """The positions with pieces moved onto own starts and own pieces, as chance rarely does it."""
+    rng, out = np.random.default_rng(seed), states.copy()
+    for i in np.flatnonzero(out["status"] == 0):
+        before = out[i : i + 1].copy()
+        for seat in rules.seats:
+            own = out["pieces"][i, seat]
+            for k in range(rules.pieces):
+                kind = rng.integers(6)
+                if kind == 0:
+                    own[k] = 0
+                elif kind == 1 and 0 <= own[0] <= rules.board.stretch_last:
+                    own[k] = own[0]
+                elif kind == 2:
+                    own[k] = rules.board.stretch_first + rng.integers(rules.board.stretch)
+        faults = np.empty(1, np.int64)
+        faults_batch(out[i : i + 1], rules.array, faults)
+        if faults[0]:
+            out[i : i + 1] = before
+    return out
+
+
 GAMES = (
     ("kimble", 2), ("kimble", 4), ("kombat", 3), ("kombat", 4), ("norske", 2), ("norske", 4),
-    ("norske[board=ludo52]", 3), ("kimble[board=cross40,pieces=2]", 4),
+    ("norske[board=ludo52]", 3), ("kimble[board=cross40,pieces=2]", 4), ("norske[pieces=2]", 2),
+    ("norske[own_collision=stander,three_throws_when=none_on_track]", 4),
+    ("norske[own_collision=mover,batteries=no]", 3),
 )  # fmt: skip
 
 
@@ -107,8 +223,10 @@ GAMES = (
 def test_features_are_what_the_documentation_says(text: str, players: int) -> None:
     rules = find_rules(text, players=players)
     states = random_positions(rules, 90)
-    names = feature_names(rules.board)
-    assert len(set(names)) == len(names) == feature_count(rules.board)
+    if feature_version(rules) > 1:
+        states = np.concatenate([states, bunched(rules, states)])
+    names = feature_names(rules)
+    assert len(set(names)) == len(names) == feature_count(rules)
     found = net_features(states, rules.array, len(names))
     assert found.dtype == np.float32
     assert (found != 0).sum(axis=1).max() < MOST_INPUTS
@@ -121,15 +239,25 @@ def test_features_are_what_the_documentation_says(text: str, players: int) -> No
         assert not len(wrong), [(names[k], found[i, k], expected[k]) for k in wrong]
 
 
+def test_only_rules_with_units_have_the_second_version() -> None:
+    for text in ("kimble", "kombat", "kimble[home=yes]", "kombat[board=ludo52]"):
+        assert feature_version(find_rules(text)) == 1
+    for text in ("norske", "norske[batteries=no,protected_start=no]", "kimble[batteries=yes]"):
+        assert feature_version(find_rules(text)) == 2
+    assert [feature_count(find_rules(text)) for text in ("kombat", "norske")] == [234, 430]
+    kimble, norske = (feature_names(find_rules(text)) for text in ("kimble", "norske"))
+    assert norske[: len(kimble)] == kimble
+
+
 @pytest.mark.parametrize("text", ["kimble", "kombat", "norske"])
 def test_turning_the_board_by_one_seat_changes_nothing(text: str) -> None:
     rules = find_rules(text, players=4)
-    states = random_positions(rules, 60)
+    states = bunched(rules, random_positions(rules, 60))
     turned = states.copy()
     for name in ("pieces", "plays", "places", "out"):
         turned[name] = np.roll(states[name], 1, axis=1)
     turned["seat"] = (states["seat"] + 1) % 4
-    count = feature_count(rules.board)
+    count = feature_count(rules)
     same = net_features(states, rules.array, count) == net_features(turned, rules.array, count)
     assert same[states["status"] == 0].all()
 
@@ -137,7 +265,7 @@ def test_turning_the_board_by_one_seat_changes_nothing(text: str) -> None:
 @pytest.mark.parametrize("text", ["kimble", "kombat"])
 def test_the_faces_that_hit_are_those_with_a_legal_move_that_hits(text: str) -> None:
     rules = find_rules(text, players=2)
-    names = feature_names(rules.board)
+    names = feature_names(rules)
     column = names.index("seat 0 hits 2: faces")
     hits = 0
     for state in random_positions(rules, 250):

@@ -45,7 +45,7 @@ def test_targets_are_the_mean_over_the_faces_of_the_best_move(text: str, players
     rules, before = batch.rules, take_states(batch.states)
     batch.play(6)
     kept = batch.config.window
-    x = net_features(before, rules.array, feature_count(rules.board))
+    x = net_features(before, rules.array, feature_count(rules))
     assert (batch.x[::kept] == x).all()
     net = ValueNet("net", rules, model_facts(rules, batch.layers), batch.layers, "")
     expected = throw_values(net, before, rules)
@@ -110,7 +110,7 @@ def test_the_judge_plays_the_games_of_a_match() -> None:
 def test_results_of_games_go_to_who_won() -> None:
     rules = find_rules("kimble[pieces=1]", players=2)
     x, y = outcomes(rules, vectors(["random", "mixed"], rules), 200, 1, 3000)
-    assert x.shape == (len(y), feature_count(rules.board))
+    assert x.shape == (len(y), feature_count(rules))
     assert (y.sum(axis=1) == 1).all()
     assert (y[:, [1, 3]] == 0).all()
     column = 28 + 4 + 8  # progress of the seat about to throw

@@ -163,7 +163,7 @@ def some_positions(rules: Rules) -> tuple[Any, Any, Any]:
 
 def shown(agent: PolicyAgent, positions: Any, observations: Any, masks: Any) -> Any:
     """What the policy is shown of positions: the board, the moves, what the value alone is told."""
-    told = net_features(positions, agent.rules.array, feature_count(agent.rules.board))
+    told = net_features(positions, agent.rules.array, feature_count(agent.rules))
     seen = np.zeros((len(positions), observations.shape[1] + agent.moves.size), np.float32)
     seen[:, : observations.shape[1]] = observations
     agent.moves.write(positions, masks, seen, observations.shape[1])

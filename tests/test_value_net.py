@@ -39,7 +39,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 def random_layers(rules: Rules, seed: int = 1, hidden: tuple[int, int] = (16, 8)) -> list[Any]:
     rng = np.random.default_rng(seed)
-    sizes = (feature_count(rules.board), *hidden, 4)
+    sizes = (feature_count(rules), *hidden, 4)
     return [
         (rng.normal(0, 0.5, (b, a)).astype(np.float32), rng.normal(0, 0.3, b).astype(np.float32))
         for a, b in itertools.pairwise(sizes)
@@ -71,7 +71,7 @@ def test_onnx_torch_and_compiled_code_agree(tmp_path: Path) -> None:
     rules = find_rules("norske", players=3)
     layers, states = random_layers(rules), random_positions(rules, 400)
     states = states[states["status"] == 0].copy()
-    x = net_features(states, rules.array, feature_count(rules.board))
+    x = net_features(states, rules.array, feature_count(rules))
     present = present_columns(rules)
     compiled = np.empty((len(x), 4), np.float32)
     net = net_of([layers])
@@ -152,6 +152,16 @@ def test_a_model_that_does_not_fit_is_refused(
         load_net(str(folder), find_rules("kombat", players=4))
 
 
+def test_a_norske_network_of_the_first_inputs_is_refused(tmp_path: Path) -> None:
+    rules = find_rules("norske", players=2)
+    write_net(tmp_path / "value", rules, random_layers(rules))
+    config = json.loads((tmp_path / "value.json").read_text())
+    assert config["feature_version"] == 2
+    (tmp_path / "value.json").write_text(json.dumps({**config, "feature_version": 1}))
+    with pytest.raises(ModelError, match="feature_version is 1, expected 2"):
+        load_net(str(tmp_path))
+
+
 def test_other_rules_and_damage_are_refused_in_words(folder: Path) -> None:
     with pytest.raises(ModelError, match=r"kombat.*asked for 'kimble'"):
         make_agent(f"net:{folder}", "kimble")
@@ -188,7 +198,7 @@ def test_a_shipped_model_gives_its_golden_values(name: str) -> None:
     assert told["model_hash"] == net.hash
     assert told["rules_hash"] == net.rules.hash
     states = np.concatenate([parse_position(row["position"])[1] for row in told["vectors"]])
-    x = net_features(states, net.rules.array, feature_count(net.rules.board))
+    x = net_features(states, net.rules.array, feature_count(net.rules))
     for i, row in enumerate(told["vectors"]):
         own = {str(k): float(x[i, k]) for k in np.flatnonzero(x[i])}
         assert own == pytest.approx(row["features"], abs=1e-6)

@@ -83,7 +83,7 @@ class _Set:
     def __init__(self, rules: Rules, config: DistilConfig) -> None:
         data = read_decisions(rules)
         self.x = torch.from_numpy(
-            net_features(data.sample, rules.array, feature_count(rules.board))
+            net_features(data.sample, rules.array, feature_count(rules))
         )
         own = torch.from_numpy(data.value)
         self.y = torch.zeros(len(own), 4)
@@ -125,7 +125,7 @@ class _Table:
         own = self.table.values(states)
         y = np.zeros((len(own), 4), np.float32)
         y[:, 0], y[:, _other(self.rules)] = own, 1.0 - own
-        x = net_features(states, self.rules.array, feature_count(self.rules.board))
+        x = net_features(states, self.rules.array, feature_count(self.rules))
         return torch.from_numpy(x), torch.from_numpy(y)
 
     def take(self, learner: Learner) -> None:
@@ -153,7 +153,7 @@ def distil(config: DistilConfig, folder: str | Path, *, progress: bool = True) -
     rules = TDConfig(rules=config.rules, players=2).found_rules()
     _other(rules)
     hidden = (config.hidden, config.hidden2)
-    inputs, present = feature_count(rules.board), present_columns(rules)
+    inputs, present = feature_count(rules), present_columns(rules)
     learner = Learner(inputs, hidden, config.seed, config.average, present)
     if config.start:
         learner.put(load_net(config.start, rules).layers)

@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from agents.exact.decisions import read_decisions, set_path
-from agents.net_features import FEATURE_VERSION, feature_count, net_features
+from agents.net_features import feature_count, feature_version, net_features
 from agents.value_net import MODELS, Layer, ValueNet, read_net, write_net
 from kimble_env.errors import KimbleError
 from kimble_env.files import write_whole
@@ -127,7 +127,7 @@ def golden(net: ValueNet, count: int = GOLDEN) -> dict[str, Any]:
     """Return golden vectors: position text, the features that are not zero, the values."""
     rules = net.rules
     states = golden_positions(rules, count)
-    features = net_features(states, rules.array, feature_count(rules.board))
+    features = net_features(states, rules.array, feature_count(rules))
     rows = []
     for i, value in enumerate(net.value(states)):
         at = np.flatnonzero(features[i])
@@ -142,9 +142,9 @@ def golden(net: ValueNet, count: int = GOLDEN) -> dict[str, Any]:
         "format": "kimble-golden-1",
         "rules": str(rules),
         "rules_hash": rules.hash,
-        "feature_version": FEATURE_VERSION,
+        "feature_version": feature_version(rules),
         "model_hash": net.hash,
-        "features": feature_count(rules.board),
+        "features": feature_count(rules),
         "seats": "win: chances of red, blue, yellow, green; features: agents/net_features.py",
         "vectors": rows,
     }

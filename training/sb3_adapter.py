@@ -75,7 +75,7 @@ class KimbleVecEnv(VecEnv):
         space: Any = envs.single_observation_space
         self.seen, self.told = space.shape[0], 0
         if moves is not None:
-            self.told = feature_count(envs.rules.board)
+            self.told = feature_count(envs.rules)
             self._scratch = scratch_inputs()
             space = spaces.Box(-1e4, 1e4, (self.seen + moves.size + self.told,))
         super().__init__(envs.num_envs, space, envs.single_action_space)

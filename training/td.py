@@ -200,7 +200,7 @@ def present_columns(rules: Rules) -> list[int]:
     """Return the columns of the inputs that say which relative seats take turns."""
     from agents.net_features import feature_names
 
-    names = feature_names(rules.board)
+    names = feature_names(rules)
     return [names.index(f"seat {k} plays") for k in range(4)]
 
 
@@ -230,7 +230,7 @@ class Games:
         self.layers = layers
         self.net = net_of([layers])
         self._tapes: dict[int, kernel.Tape] = {}
-        inputs = feature_count(rules.board)
+        inputs = feature_count(rules)
         self.x = np.empty((config.rows, inputs), np.float32)
         self.y = np.empty((config.rows, 4), np.float32)
         tape = self._tape(0)
@@ -332,7 +332,7 @@ def outcomes(
     positions = np.concatenate([part for _, part in met])
     good = winner[number] >= 0
     number, positions = number[good], take_states(positions, np.flatnonzero(good))
-    x = net_features(positions, rules.array, feature_count(rules.board))
+    x = net_features(positions, rules.array, feature_count(rules))
     y = np.zeros((len(x), 4), np.float32)
     y[np.arange(len(x)), (winner[number] - positions["seat"]) & 3] = 1.0
     return x, y
@@ -427,7 +427,7 @@ class Run:
         self.rules = config.found_rules()
         present = present_columns(self.rules)
         hidden = (config.hidden, config.hidden2)
-        inputs = feature_count(self.rules.board)
+        inputs = feature_count(self.rules)
         self.learner = Learner(inputs, hidden, config.seed, config.average, present)
         if config.start:
             self.learner.put(_start_layers(config.start))

@@ -81,7 +81,7 @@ class _RowCosts:
 
     def __init__(self, run: Run) -> None:
         self.run = run
-        self.x = np.empty((run.config.games, feature_count(run.rules.board)), np.float32)
+        self.x = np.empty((run.config.games, feature_count(run.rules)), np.float32)
         self.out = np.empty((run.config.games, 4), np.float32)
         self.inputs, self.scratch = scratch_inputs(), make_scratch(run.games.net)
         self.times: list[list[float]] = []
