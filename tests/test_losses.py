@@ -85,7 +85,7 @@ def test_phases_go_by_who_is_ahead() -> None:
 def test_a_reference_may_be_an_agent_with_win_chances() -> None:
     rules = find_rules("kombat").replace(players=3)
     positions = sample_decisions(rules, 20)
-    name, values = reference_values("search:depth=1,eval=linear", positions, rules)
+    name, values = reference_values("search:depth=1,eval=linear,pass_cost=0", positions, rules)
     _, linear = reference_values("linear", positions, rules)
     assert name.startswith("search:")
     assert np.allclose(values, linear, atol=1e-6, equal_nan=True)
@@ -204,7 +204,8 @@ def test_rollouts_agree_with_the_value_they_start_from() -> None:
     _, static = reference_values("linear", positions, rules)
     none = roll_out(positions, mask, rules, value, 2, 0, 1)  # type: ignore[arg-type]
     assert np.allclose(none.mean(axis=2)[mask], static[mask])
-    _, deeper = reference_values("search:depth=2,eval=linear,budget=0", positions, rules)
+    search = "search:depth=2,eval=linear,budget=0,pass_cost=0"
+    _, deeper = reference_values(search, positions, rules)
     one = roll_out(positions, mask, rules, value, 8, 1, 1)  # type: ignore[arg-type]
     # A result less luck is the value after the throw less its deviation: the search, dice or none.
     assert np.allclose(one.mean(axis=2)[mask], deeper[mask], atol=1e-6)
