@@ -744,12 +744,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
         f"python -m evaluation.ladder --games {given.games} --points {given.points:g} "
         f"--tuned-points {given.tuned_points:g} --seconds {given.seconds:g} --write {given.write}"
     )
-    earlier = data.get("games_per_cpu_second", {})
+    same = data.get("processor") == _processor()
+    earlier = data.get("games_per_cpu_second", {}) if same else {}
     speeds = {k: max(v, earlier.get(k, 0.0)) for k, v in measure_speed(ladder.fast).items()}
     chain = chain_check(data.get("chain_check"), CHAIN_GAMES)
     write_whole(given.write, document(kept, command, chain, speeds))
     data = {"format": FORMAT, "kimble_rl": __version__, "seed": SEED, "ladders": kept,
-            "chain_check": chain, "games_per_cpu_second": speeds}  # fmt: skip
+            "chain_check": chain, "games_per_cpu_second": speeds,
+            "processor": _processor()}  # fmt: skip
     write_whole(given.write.with_suffix(".json"), json.dumps(data, indent=1) + "\n")
 
 
