@@ -91,6 +91,7 @@ def test_the_title_keeps_the_options_of_the_rules() -> None:
         (("evaluate", "nobody"), "unknown agent 'nobody'; known:"),
         (("evaluate", "random", "--rules", "chess"), "unknown rule set 'chess'"),
         (("evaluate", "random", "--rules", "norske[foo=1]"), "unknown option 'foo'"),
+        (("solve", "--pieces", "1", "--no-value", "--no-bracket"), "leave nothing to solve"),
         (("evaluate", "random", "--players", "7"), "players must be 2, 3 or 4"),
         (("evaluate", "random", "--games", "-1"), "games must be a whole number of at least 1"),
         (("evaluate", "net:nowhere"), "no model 'nowhere'"),

@@ -40,14 +40,18 @@ def solve(
     """Solve the two-player game exactly, keep its table, and print its figures.
 
     Up to 3 pieces take seconds to minutes; 4 pieces of kimble took 13 to 18 minutes of one core
-    and 11.5 GB of memory; interrupted, the same command then goes on from its last finished layer.
+    and 11.5 GB of memory: interrupted, the same command goes on from the last finished layer (with
+    4 pieces; smaller games begin again).
 
     [bold]Example:[/bold] kimble solve --rules kimble --pieces 2
     """
     import json as writer
 
     from agents.exact.report import solve_game
+    from kimble_env.errors import KimbleError
 
+    if not value and bracket is False:
+        raise KimbleError("--no-value and --no-bracket together leave nothing to solve")
     found = solve_game(
         rules, pieces, adjacent, bracket, play, tolerance, threads,
         say=lambda line: typer.echo(line, err=True), value=value,
