@@ -297,7 +297,6 @@ def eager(game):
 class Dice:
     def act(self, positions, keys):
         from kimble_env.opponents import make_agent
-from kimble_env.rules import Rules
         return make_agent("random", RULES).act(positions, keys)
 """
 
