@@ -17,9 +17,10 @@ def best_judge(rules: Rules) -> str:
     of them fits, the best quick agent.
     """
     from agents.exact.table import table_is_ready
-    from kimble_app.api.specs import LOCAL, default_agent, model_for
+    from agents.value_net import shipped_for
+    from kimble_app.api.specs import LOCAL, default_agent
 
-    name = model_for(rules)
+    name = shipped_for(rules)
     wanted = ["exact"] if table_is_ready(rules) else []
     wanted += [f"net:{name}"] if name is not None else []
     for spec in (*wanted, "search:depth=2"):

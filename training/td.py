@@ -250,10 +250,8 @@ class Games:
         )
 
     def _matrices(self) -> tuple[Floats, Floats]:
-        inputs = feature_count(self.rules)
-        return np.empty((self.config.rows, inputs), np.float32), np.empty(
-            (self.config.rows, 4), np.float32
-        )
+        rows, inputs = self.config.rows, feature_count(self.rules)
+        return np.empty((rows, inputs), np.float32), np.empty((rows, 4), np.float32)
 
     def hand_over(self, spare: Lesson | None) -> tuple[Floats, Floats]:
         """Return ``x`` and ``y``; the next window is written to those of ``spare``, or to new."""

@@ -79,9 +79,9 @@ class Access:
         Raises:
             ApiError: as for agents.
         """
-        from agents.evaluators import make_evaluator
+        from agents.evaluators import best_spec, make_evaluator
 
-        name = default_evaluator(rules) if spec is None else spec
+        name = best_spec(rules) if spec is None else spec
         if not self.trusted:
             check_public_evaluator(name, rules)
         try:
@@ -261,25 +261,12 @@ def model_names() -> tuple[str, ...]:
     return tuple(model_cards())
 
 
-def model_for(rules: Rules) -> str | None:
-    """Return the shipped network made for these rules and seats, if there is one."""
-    from agents.value_net import shipped_for
-
-    return shipped_for(rules)
-
-
 def default_agent(rules: Rules) -> str:
     """Return the spec of the best agent that answers at once under these rules."""
     from agents.heuristics import heuristic_names
+    from agents.value_net import shipped_for
 
-    name = model_for(rules)
+    name = shipped_for(rules)
     if name is not None:
         return f"net:{name}"
     return "tuned" if "tuned" in heuristic_names() else "cautious"
-
-
-def default_evaluator(rules: Rules) -> str:
-    """Return the spec of the best evaluator that answers at once under these rules."""
-    from agents.evaluators import best_spec
-
-    return best_spec(rules)
