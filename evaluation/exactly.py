@@ -79,8 +79,8 @@ def exactly(
             and ``say`` are then its own.
 
     Returns:
-        ``agent``, ``rules``, ``rules_hash``, ``pieces``, ``positions``, ``decisions`` (asked
-        about), ``versus``: by opponent ``first``, ``second`` (win chance throwing first and second)
+        ``agent``, ``rules``, ``rules_hash``, ``pieces``, ``positions``, ``decisions`` (of the whole
+        game), ``versus``: by opponent ``first``, ``second`` (win chance throwing first and second)
         and ``share``, their mean; ``best_response`` (the same of the best answer to the agent) and
         ``exploitability`` (its share minus 1/2), or in ``unsettled`` why there is none;
         ``loss_per_decision`` in thousandths of a win, and ``itself``: what a game of the agent

@@ -17,6 +17,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 USES: dict[str, tuple[str, ...]] = {
     "kernels": (),
     "positions": ("kernels",),
+    "judging": ("kernels", "positions"),
     "probes": (),
     "lookup": ("probes",),
     "norske": ("probes",),

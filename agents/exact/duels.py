@@ -16,10 +16,11 @@ import numpy as np
 import numpy.typing as npt
 
 from agents.exact import positions
+from agents.exact.asking import player
 from agents.exact.errors import TableError
 from agents.exact.kernels import BEST, FIXED, SHARES
 from agents.exact.layers import Layer, Pair
-from agents.exact.policies import Best, Player, Recorded, Say, Uniform, player
+from agents.exact.policies import Best, Player, Recorded, Say, Uniform
 from agents.exact.settling import Contest, best_answer, evaluate, sweeper
 from agents.exact.solver import MOST_SWEEPS, TOLLS, Solver
 from agents.exact.table import Table, table_of
