@@ -8,6 +8,7 @@ when it plays itself.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -84,7 +85,9 @@ def exactly(
         and ``share``, their mean; ``best_response`` (the same of the best answer to the agent) and
         ``exploitability`` (its share minus 1/2), or in ``unsettled`` why there is none;
         ``loss_per_decision`` in thousandths of a win, and ``itself``: what a game of the agent
-        against itself holds. What was not asked for is None.
+        against itself holds. What was not asked for is None. ``cpu_parts``: CPU seconds of the
+        process, by what was computed: ``solve`` (0 if done before), ``policy`` (what the agent
+        plays everywhere), ``versus NAME``, ``best_response``, ``costs``.
 
     Raises:
         RulesError: rules that cannot be or that the solver does not know.
@@ -97,7 +100,12 @@ def exactly(
     elif evaluator.rules.hash != game.hash:
         raise AgentError(f"the evaluator is for {evaluator.rules}, not for {game}")
     players: dict[str, Player] = {}
+    clock = Clock()
+    if PERFECT in versus or costs:
+        evaluator.perfect()
+        clock.note("solve")
     me = _player(evaluator, agent, players)
+    clock.note("policy")
     out: dict[str, Any] = {
         "agent": agent,
         "rules": str(game),
@@ -111,10 +119,12 @@ def exactly(
         "unsettled": None,
         "loss_per_decision": None,
         "itself": None,
+        "cpu_parts": clock.parts,
     }
     for name in versus:
         other = _player(evaluator, name, players)
         out["versus"][name] = _shares(evaluator.duel(me, other))
+        clock.note(f"versus {name}")
     if response:
         try:
             best = evaluator.best_response(me)
@@ -123,11 +133,27 @@ def exactly(
         else:
             out["best_response"] = _shares(best)
             out["exploitability"] = best.mean - 0.5
+        clock.note("best_response")
     if costs:
         study = evaluator.study(me, me)
         out["loss_per_decision"] = 1000.0 * study.loss_per_decision()
         out["itself"] = account(evaluator, study)
+        clock.note("costs")
     return out
+
+
+class Clock:
+    """CPU seconds of this process by what was done, all threads together."""
+
+    def __init__(self) -> None:
+        self.parts: dict[str, float] = {}
+        self._last = time.process_time()
+
+    def note(self, what: str) -> None:
+        """Count what was spent since the last call for this."""
+        now = time.process_time()
+        self.parts[what] = round(self.parts.get(what, 0.0) + now - self._last, 2)
+        self._last = now
 
 
 def _player(evaluator: Evaluator, name: str, players: dict[str, Player]) -> Player:

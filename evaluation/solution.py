@@ -97,6 +97,7 @@ def add_agent(
     else:
         answer = exactly(agent, rules, pieces, versus=(), costs=False, evaluator=evaluator)
         found = {**kept, **{part: answer[part] for part in ANSWER}}
+        found["cpu_parts"] = {**kept.get("cpu_parts", {}), **answer["cpu_parts"]}
     spent = time.process_time() - began + (kept or {}).get("cpu_seconds", 0.0)
     found["cpu_seconds"] = round(spent, 1)
     keep(folder, data, "ladder", key, found)

@@ -155,6 +155,7 @@ def test_who_else_decides_is_asked() -> None:
     for agent in others:
         assert asking.judge_of(agent, solver.rules) is None, agent.spec
     assert asking.judge_of(search(rules, 4), rules) is not None
+    assert asking.judge_of(make_agent("search:depth=2,eval=linear", rules), rules) is not None
     norske = two_seats("norske", 1)
     assert asking.judge_of(search(norske, 1), norske) is not None
     assert asking.judge_of(search(norske, 2), norske) is None

@@ -312,6 +312,8 @@ def test_the_report_of_an_agent_of_ones_own(tmp_path: Path) -> None:
         assert row["share"] == pytest.approx(0.5, abs=1e-8)
         assert row["first"] == pytest.approx(0.5262585192, abs=1e-8)
     assert found["loss_per_decision"] == 0.0
+    parts = ["solve", "policy", "versus random", "versus perfect", "versus cautious"]
+    assert list(found["cpu_parts"]) == [*parts, "best_response", "costs"]
     assert found["exploitability"] == pytest.approx(0.0, abs=1e-8)
     lines: list[str] = []
     print_exactly(found, lines.append)

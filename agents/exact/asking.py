@@ -29,7 +29,7 @@ from agents.search import SearchAgent
 from agents.search_kernels import TIE
 from agents.value_net import ValueNet
 from kimble_env.kernel import STATE
-from kimble_env.opponents import Agent, WeightAgent
+from kimble_env.opponents import Agent, CheckedAgent, WeightAgent
 from kimble_env.rules import Rules
 
 BATCH = 16_384
@@ -179,6 +179,8 @@ class Judge(NamedTuple):
 
 def judge_of(agent: Agent, rules: Rules) -> Judge | None:
     """Return how a value network chooses, or a search over built-in values; None: ask the agent."""
+    if isinstance(agent, CheckedAgent):
+        agent = agent.inner
     if type(agent) is ValueNet:
         return Judge(agent, turns=True)
     if type(agent) is not SearchAgent or agent.replies is not None:

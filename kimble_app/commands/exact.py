@@ -32,9 +32,9 @@ def exact(
     Win share against random and against perfect play, what the best answer to the agent wins, and
     its loss per decision, weighed by how often it meets each position when it plays itself. The
     agent is asked about every decision of the game: about a million with 2 pieces, a hundred
-    million with 3; a value network, or a search over one, about each position before a throw, a
-    fifth of that. Ties of weight vectors count as the even lots they are; an agent that draws lots
-    of another kind is refused.
+    million with 3; a value network, or a search over one, about the positions before a throw in
+    their place, six times fewer. Ties of weight vectors count as the even lots they are; an agent
+    that draws lots of another kind is refused.
 
     [bold]Examples:[/bold] kimble exact cautious --rules kombat
     kimble exact my_agent.py:play --pieces 2 --versus perfect --versus cautious --json
