@@ -252,10 +252,13 @@ class LevelAgent:
 
     Attributes:
         calibration: the entry of ``levels.json``, None where there is none.
+        draws_lots: an exact result cannot be had of it.
 
     Raises:
         AgentError: a level out of range, or an agent without ``evaluate`` and ``score``.
     """
+
+    draws_lots = True
 
     def __init__(self, base: Agent, rules: Rules, level: int) -> None:
         whole = isinstance(level, int | np.integer) and not isinstance(level, bool)

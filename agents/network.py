@@ -82,6 +82,11 @@ class PolicyAgent:
         parts = [moves[name] for name in MOVE_WEIGHTS] if moves else []
         self._net = make_net(layers, parts, config["activation"] == "relu")
 
+    @property
+    def draws_lots(self) -> bool:
+        """Whether an exact result cannot be had of it."""
+        return self.sample
+
     def probabilities(self, positions: npt.NDArray[np.void]) -> npt.NDArray[np.float32]:
         """Return the policy float32 [B, A] over the legal actions; other actions have 0."""
         out = np.empty((len(positions), self.rules.board.actions), np.float32)
@@ -150,6 +155,23 @@ def _move_faults(
     return []
 
 
+def what_is_missing(folder: str | Path) -> str:
+    """Return why a folder holds no network to play: what was looked for, and what to do."""
+    place = Path(folder)
+    if not place.is_dir():
+        return f"there is no folder {str(folder)!r}"
+    inside = place / "policy"
+    if (inside / "policy.json").exists():
+        return f"the policy of the run {str(folder)!r} is in {str(inside)!r}: say net:{inside}"
+    text = (
+        f"no network in {str(folder)!r}: neither value.json of kimble train td or distil nor "
+        "policy.json of kimble train ppo is there"
+    )
+    if (place / "config.json").exists():
+        return f"{text}; the run was stopped before it kept one: go on with --resume"
+    return f"{text}; name the folder of a run, or its folder policy"
+
+
 def load_policy(
     folder: str | Path, rules: Rules | str | None = None, sample: bool = False
 ) -> PolicyAgent:
@@ -165,6 +187,10 @@ def load_policy(
     try:
         config = json.loads((place / "policy.json").read_text(encoding="utf-8"))
         tensors = load_file(place / "policy.safetensors")
+    except FileNotFoundError:
+        if not (place / "policy.json").exists():
+            raise ModelError(what_is_missing(folder)) from None
+        raise ModelError(f"half a model: {place / 'policy.safetensors'} is missing") from None
     except (OSError, ValueError, SafetensorError) as error:
         raise ModelError(f"no readable model in {str(folder)!r}: {error}") from error
     if not isinstance(config, dict):

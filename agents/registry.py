@@ -27,7 +27,8 @@ def _make_network(argument: str, rules: Rules) -> Agent:
     from agents.network import make_network  # networks are read only where one is asked for
     from agents.value_net import find_model, make_net_value
 
-    if find_model(argument) is not None or not Path(argument.partition(",")[0]).is_dir():
+    folder = argument.partition(",")[0]
+    if not folder or find_model(argument) is not None or not Path(folder).is_dir():
         return make_net_value(argument, rules)
     return make_network(argument, rules)
 

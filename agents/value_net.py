@@ -31,7 +31,7 @@ from agents.net_kernel import (
     make_scratch,
     win_chances_batch,
 )
-from agents.network import ModelError
+from agents.network import ModelError, what_is_missing
 from kimble_env.files import write_whole
 from kimble_env.rules import Rules, find_rules
 
@@ -205,11 +205,13 @@ def load_net(name: str, rules: Rules | str | None = None) -> ValueNet:
         ModelError: no model there, a damaged file, or one made for other rules or inputs.
     """
     base = find_model(name)
+    if base is None and Path(name).expanduser().is_dir():
+        raise ModelError(what_is_missing(name))
     if base is None:
         known = ", ".join(model_names()) or "none"
         raise ModelError(
-            f"no model {name!r}: neither a folder with value.json or policy.json nor one of the "
-            f"shipped ones ({known})"
+            f"no model {name!r}: neither a folder with value.json (kimble train td) or policy.json "
+            f"(kimble train ppo) nor one of the shipped ones ({known})"
         )
     return read_net(base, f"net:{name}", rules)
 
@@ -232,6 +234,8 @@ def read_net(base: Path, spec: str, rules: Rules | str | None = None) -> ValueNe
             )
             for k in range(3)
         ]
+    except FileNotFoundError as error:
+        raise ModelError(f"no model {str(base)!r}: {error.filename} is missing") from None
     except (OSError, ValueError, KeyError, SafetensorError) as error:
         raise ModelError(f"no readable model {str(base)!r}: {error!r}") from error
     if not isinstance(config, dict):

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from agents.exact import positions
+from agents.exact.asking import check_lots
 from agents.exact.duels import Duel, Evaluator, Study
 from agents.exact.errors import UnsettledError
 from agents.exact.policies import Player
@@ -95,6 +96,9 @@ def exactly(
         TableError: an agent that draws lots.
     """
     game = game_of(rules, pieces)
+    for name in dict.fromkeys((agent, *versus)):  # faults are told before the work
+        if name != PERFECT:
+            check_lots(make_agent(name, game))
     if evaluator is None:
         evaluator = Evaluator(game, TOLERANCE[game.pieces], threads, say)
     elif evaluator.rules.hash != game.hash:

@@ -5,7 +5,8 @@ it calls, so a cache shared by several source files goes stale. Here every jitte
 package compiles into one folder whose name is a hash over all of them: change one byte in any and
 the next run starts with an empty folder.
 
-``KIMBLE_CACHE`` overrides the place of all caches and tables of this package.
+``KIMBLE_CACHE`` overrides the place of all caches and tables of this package, ``KIMBLE_QUIET`` (not
+empty) silences the note that compiling takes its time.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ from typing import Any, TypeVar
 import numba
 import numpy as np
 from numba.core import event
+
+from kimble_env._compiling_note import CompilingNote
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -65,30 +68,11 @@ def sources_hash() -> str:
 CODE_CACHE = cache_folder() / "code" / sources_hash()
 
 
-class _Announcer(event.Listener):
-    """Says once, on stderr, that the engine is being compiled."""
+NOTE = CompilingNote(CODE_CACHE, quiet=bool(os.environ.get("KIMBLE_QUIET")))
+"""Hears of every function of this project that is compiled; ``KIMBLE_QUIET`` silences it."""
 
-    def __init__(self) -> None:
-        self.told = False
-
-    def on_start(self, event: event.Event) -> None:
-        function = getattr(event.data.get("dispatcher"), "py_func", None)
-        module = getattr(function, "__module__", None) or ""
-        if not self.told and module.startswith("kimble_env"):
-            self.told = True
-            print(
-                "kimble_env: compiling the engine (once; up to half a minute, then cached in "
-                f"{CODE_CACHE})",
-                file=sys.stderr,
-                flush=True,
-            )
-
-    def on_end(self, event: event.Event) -> None:
-        pass
-
-
-if COMPILED and not os.environ.get("KIMBLE_QUIET"):
-    event.register("numba:compile", _Announcer())
+if COMPILED:
+    event.register("numba:compile", NOTE)
 
 
 def _compile(function: F, **options: Any) -> F:

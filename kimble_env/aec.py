@@ -191,7 +191,14 @@ from kimble_env.kernel import (
     legal_batch,
     new_game_batch,
 )
-from kimble_env.notation import CAUSES, EventTuple, format_move, read_start
+from kimble_env.notation import (
+    CAUSES,
+    EventTuple,
+    format_move,
+    read_start,
+    shown_action,
+    shown_actions,
+)
 from kimble_env.observation import observation_layout
 from kimble_env.rewards import (
     Shaping,
@@ -760,13 +767,11 @@ class raw_env(AECEnv[str, Observation, int]):
 
     def _illegal_move(self, code: int) -> IllegalMoveError:
         die = int(self._states["die"][0])
-        texts = self._moves[die]
         bits = np.zeros(1, np.int64)
         legal_batch(self._states[:1], self._rules_array, bits)
-        legal = [f"{a} ({texts[a]})" for a in range(self._actions) if int(bits[0]) >> a & 1]
         return IllegalMoveError(
-            f"action {code} of {self.agent_selection} is not legal after a {die}; "
-            f"legal: {', '.join(legal)}"
+            f"{shown_action(self.rules, code, die)} of {self.agent_selection} is not legal after a "
+            f"{die}; legal: {shown_actions(self.rules, int(bits[0]), die)}"
         )
 
     def _retire(self, action: Any) -> None:

@@ -54,6 +54,7 @@ from kimble_env.notation import (
     read_record,
     record_of,
     seats_in_order,
+    shown_action,
 )
 from kimble_env.rules import Rules, find_rules
 
@@ -588,10 +589,13 @@ class Game:
             return action
         self._refuse("play")
         name = SEAT_NAMES[self.seat]
+        shown = repr(str(move))
+        if isinstance(move, int | np.integer):
+            shown = shown_action(self._rules, int(move), self._die)
         if not self._bits:
-            raise IllegalMoveError(f"{name} must throw before playing {str(move)!r}")
+            raise IllegalMoveError(f"{name} must throw before playing {shown}")
         raise IllegalMoveError(
-            f"{str(move)!r} is not legal for {name} with a {self._die}; legal: "
+            f"{shown} is not legal for {name} with a {self._die}; legal: "
             f"{self._legal_texts()}"
         )
 

@@ -93,6 +93,20 @@ def format_move(rules: Rules, action: int, die: int) -> str:
     return f"{source}-{'H' if target == rules.board.home else target}"
 
 
+def shown_action(rules: Rules, action: int, die: int) -> str:
+    """Return an action for a message, ``action 4 (3-8)``; without a move where that is none."""
+    try:
+        return f"action {action} ({format_move(rules, action, die)})"
+    except NotationError:
+        return f"action {action}"
+
+
+def shown_actions(rules: Rules, bits: int, die: int) -> str:
+    """Return legal actions, given as bits, for a message: ``0 (enter), 4 (3-8), 33 (pass)``."""
+    codes = [a for a in range(rules.board.actions) if bits >> a & 1]
+    return ", ".join(f"{a} ({format_move(rules, a, die)})" for a in codes)
+
+
 def parse_move(rules: Rules, text: str) -> int:
     """Return the action code of a move's text: 0 enter, ``1 + p`` from progress p, last pass.
 

@@ -67,7 +67,7 @@ from kimble_env.features import (
     weighted_action_batch,
 )
 from kimble_env.kernel import RUNNING, STATE, faults_batch, legal_batch, take_states
-from kimble_env.notation import format_position, position_faults
+from kimble_env.notation import format_position, position_faults, shown_action, shown_actions
 from kimble_env.own_code import absolute, load_own, split_own, told
 from kimble_env.rules import Rules, find_rules
 
@@ -190,10 +190,11 @@ def check_actions(positions: States, rules: Rules, actions: Any, spec: str) -> A
     good = inside & (legal >> chosen & 1 != 0)
     if not good.all():
         i = int(np.flatnonzero(~good)[0])
-        listed = [a for a in range(rules.board.actions) if int(legal[i]) >> a & 1]
+        die = int(positions[i]["die"])
         raise IllegalMoveError(
-            f"agent {spec!r} answers action {int(answer[i])} in "
-            f"{shown_position(rules, positions[i])}; legal actions: {listed}"
+            f"agent {spec!r} answers {shown_action(rules, int(answer[i]), die)} in "
+            f"{shown_position(rules, positions[i])}; legal: "
+            f"{shown_actions(rules, int(legal[i]), die)}"
         )
     return chosen.astype(np.int16)
 

@@ -84,7 +84,7 @@ from kimble_env.errors import (
 from kimble_env.game import read_options, read_seed
 from kimble_env.kernel import LOG_COLUMNS, STATE, empty_states, game_key
 from kimble_env.lineups import Opponents, PoolLike
-from kimble_env.notation import format_move, format_position, read_start
+from kimble_env.notation import format_position, read_start, shown_action, shown_actions
 from kimble_env.observation import mask_batch, observation_layout
 from kimble_env.opponents import (
     CheckedAgent,
@@ -533,12 +533,11 @@ class KimbleVectorEnv(VectorEnv[Any, Any, Any]):
         slot, state = self._slots[i], self._states[i]
         if slot["phase"] != stepping.ASKED:
             return GameOverError(f"game {i} is over: reset it with options={{'reset_mask': mask}}")
-        bits, die = int(slot["actions"]), int(state["die"])
-        codes = [a for a in range(self._actions) if bits >> a & 1]
-        legal = ", ".join(f"{a} ({format_move(self.rules, a, die)})" for a in codes)
+        die, seat = int(state["die"]), SEAT_NAMES[int(state["seat"])]
         return IllegalMoveError(
-            f"game {i}: action {self._choices[i]} of {SEAT_NAMES[int(state['seat'])]} is not legal "
-            f"in {shown_position(self.rules, state)}; legal: {legal}"
+            f"game {i}: {shown_action(self.rules, int(self._choices[i]), die)} of {seat} is not "
+            f"legal in {shown_position(self.rules, state)}; legal: "
+            f"{shown_actions(self.rules, int(slot['actions']), die)}"
         )
 
     def _read_mask(self, mask: Any) -> npt.NDArray[np.int64]:

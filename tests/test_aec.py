@@ -722,7 +722,7 @@ def test_the_message_lists_what_is_legal() -> None:
     with pytest.raises(IllegalMoveError) as error:
         env.step(5)
     assert str(error.value) == (
-        "action 5 of player_0 is not legal after a 4; legal: 4 (3-7), 21 (20-24)"
+        "action 5 (4-8) of player_0 is not legal after a 4; legal: 4 (3-7), 21 (20-24)"
     )
 
 

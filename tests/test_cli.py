@@ -11,8 +11,8 @@ import pytest
 
 pytest.importorskip("typer")
 
-WITHOUT_JSON = {"referee", "serve", "train"}
-"""A screen in the terminal; a service; runs that keep their figures in their folders."""
+WITHOUT_JSON = {"referee", "serve"}
+"""A screen in the terminal; a service."""
 
 
 def kimble(*arguments: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
@@ -47,6 +47,7 @@ def test_every_command_of_the_table_can_be_asked_for_help() -> None:
         done = CliRunner().invoke(app, [*row.words.split(), "--help"], catch_exceptions=False)
         assert done.exit_code == 0, row
         assert f"{row.words.split()[-1]} [OPTIONS]" in done.output
+        assert "default: (" not in done.output
         has = "--json" in done.output or row.words.split()[0] in WITHOUT_JSON
         assert has, f"{row.words} has no --json"
 
@@ -98,6 +99,8 @@ def test_the_title_keeps_the_options_of_the_rules() -> None:
         (("evaluate", "random", "--pieces", "3", "--rules", "kimble[pieces=2]"), "given twice"),
         (("train", "ppo", "run", "--players", "9"), "players must lie in 2..4, got 9"),
         (("train", "ppo", "run", "--resume"), "nothing to resume"),
+        (("export", "nowhere", "mine"), "there is no folder 'nowhere'"),
+        (("evaluate", "net:."), "neither value.json of kimble train td or distil nor policy.json"),
     ],
 )
 def test_mistakes_end_with_one_clear_line(
@@ -109,6 +112,45 @@ def test_mistakes_end_with_one_clear_line(
     assert done.stderr.count("\n") == 1
     assert "Traceback" not in done.stderr
     assert done.stdout == ""
+    assert list(tmp_path.iterdir()) == []
+
+
+REFUSED = (
+    ("td", "--players 9", "players must lie in 2..4, got 9"),
+    ("td", "--throws many", "must be like 40M"),
+    ("td", "--rules norske[members=20]", "value learning cannot take norske"),
+    ("td", "--heuristics net", "is no weight vector"),
+    ("td", "--start nowhere", "no model 'nowhere'"),
+    ("td", "--profile --games 0", "games must lie in"),
+    ("td", "--resume", "no run to resume in run"),
+    ("ppo", "--heuristics nobody", "unknown agent 'nobody'"),
+    ("ppo", "--decisions 0", "decisions must lie in"),
+    ("ppo", "--resume", "nothing to resume in run"),
+    ("distil", "--rules norske", "no committed positions of norske"),
+    ("distil", "--source air", "source must be set or table"),
+)
+
+
+def test_training_refuses_before_it_imports_torch(tmp_path: Path) -> None:
+    """… which takes seconds; all in one process, so that torch would be seen."""
+    code = (
+        "import sys, kimble_app.cli as cli\n"
+        f"for words in {[[name, 'run', *options.split()] for name, options, _ in REFUSED]}:\n"
+        "    sys.argv = ['kimble', 'train', *words]\n"
+        "    try: cli.main()\n"
+        "    except SystemExit as end: assert end.code == 2, (words, end.code)\n"
+        "    else: raise AssertionError(words)\n"
+        "print('torch' in sys.modules)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=300, cwd=tmp_path
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "False\n"
+    said = [line for line in done.stderr.splitlines() if line.startswith("error: ")]
+    assert len(said) == len(REFUSED)
+    for line, (_, _, message) in zip(said, REFUSED, strict=True):
+        assert message in line
     assert list(tmp_path.iterdir()) == []
 
 
@@ -150,7 +192,9 @@ def test_train_ppo_leaves_a_policy_that_plays(tmp_path: Path) -> None:
     settings = ("--envs", "16", "--steps", "16", "--batch", "64", "--evaluate-games", "8")
     done = kimble("train", "ppo", "run", "--decisions", "256", *settings, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert done.stdout.strip() == f"policy  net:{Path('run') / 'policy'}"
+    agent, report = done.stdout.splitlines()
+    assert agent == f"agent   net:{Path('run') / 'policy'}"
+    assert report == f"report  {Path('run') / 'report.html'}"
     match = ("net:run/policy", "random", "--players", "4", "--games", "8", "--json")
     done = kimble("evaluate", *match, cwd=tmp_path)
     assert json.loads(done.stdout)["games"] == 8

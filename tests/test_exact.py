@@ -8,13 +8,16 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from math import comb
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from agents.exact import layers, register
+from agents.exact import solver as solver_module
 from agents.exact.blockfile import HEADER_BYTES, locked
 from agents.exact.decisions import make_decisions, read_decisions
 from agents.exact.duels import Evaluator
@@ -323,6 +326,39 @@ def test_a_long_layer_goes_on_from_its_last_save(forced_two: Solver, tmp_path: P
     assert solver.statistics.most_sweeps < full.solve().most_sweeps
     assert np.abs(solver.block(0, 0)[0] - forced_two.block(0, 0)[0]).max() < 1e-8
     assert not list(folder.glob("*unfinished*"))
+
+
+def test_the_time_left_is_that_of_sweeps_and_not_of_compiling(
+    forced_two: Solver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """… of a fresh solve and of one that goes on; and is not told before sweeps have a speed."""
+    compiling = SimpleNamespace(seconds=0.0)
+    clock = SimpleNamespace(
+        monotonic=lambda: time.monotonic() + compiling.seconds, process_time=time.process_time
+    )
+    monkeypatch.setattr(solver_module, "NOTE", compiling)
+    monkeypatch.setattr(solver_module, "time", clock)
+    monkeypatch.setattr(solver_module, "SECONDS_BETWEEN_LINES", 0.0)
+    sweep = layers.Layer.sweep
+
+    def slow(self, *arguments):  # type: ignore[no-untyped-def]
+        compiling.seconds = compiling.seconds or 100_000.0
+        return sweep(self, *arguments)
+
+    monkeypatch.setattr(layers.Layer, "sweep", slow)
+    folder = tmp_path / "layers"
+    for least in (0.0, solver_module.LEAST_SECONDS):
+        monkeypatch.setattr(solver_module, "LEAST_SECONDS", least)
+        compiling.seconds, said = 0.0, list[str]()
+        solver = Solver(forced_two.rules, tolerance=1e-10, folder=folder, say=said.append)
+        solver.solve()
+        assert said
+        assert "values/s" not in said[0]
+        assert not any("about" in line for line in said)
+        told = [line for line in said if "less than a minute for the later layers" in line]
+        assert bool(told) is (least == 0.0)
+        for x, y in solver.pairs()[-4:]:
+            solver.path(x, y).unlink()
 
 
 def test_damaged_and_foreign_checkpoints_are_refused(tmp_path: Path) -> None:
@@ -647,7 +683,7 @@ def test_a_decision_set_holds_what_the_table_says(kimble_two: Solver, tmp_path: 
     best = np.nanargmax(found.win, axis=1)
     assert (found.losses(best) == 0.0).all()
     assert found.losses(np.nanargmin(found.win, axis=1)).mean() > 0.0
-    with pytest.raises(TableError, match="is not legal"):
+    with pytest.raises(TableError, match=r"action 0 \(enter\) is not legal; legal: .*pass"):
         found.losses(np.nanargmax(np.isnan(found.win), axis=1))
     with pytest.raises(TableError, match="made for"):
         read_decisions("kombat[pieces=2]", path)

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from agents.exact import kernels, layers, positions
+from agents.exact.asking import _count
 from agents.exact.duels import Evaluator
 from agents.exact.errors import TableError
 from agents.exact.policies import Best, Player, Uniform
@@ -362,6 +363,16 @@ def test_agents_that_draw_lots_are_refused(tmp_path: Path) -> None:
     path.write_text(OWN.replace("RULES", "'kimble[pieces=2]'"))
     with pytest.raises(TableError, match="draws lots"):
         exactly(f"{path}:Dice", "kimble", 2, threads=1)
+    for level in (3, 10):  # with one piece there is hardly a choice, so asking twice tells nothing
+        with pytest.raises(TableError, match="draws lots"):
+            exactly(f"cautious@level={level}", "kimble", 1, threads=1)
+    with pytest.raises(TableError, match="draws lots"):
+        exactly("cautious", "kimble", 1, versus=("cautious@level=3",), threads=1)
+
+
+def test_few_decisions_are_said_in_full() -> None:
+    assert _count(8_123) == "8,123"
+    assert _count(1_234_567) == "1.2 million"
 
 
 def test_numbers_of_pieces() -> None:

@@ -64,7 +64,13 @@ def test_what_cannot_be_exported_is_refused(run: Path, tmp_path: Path) -> None:
         export(run, "../mine", out=tmp_path)
     with pytest.raises(KimbleError, match="games must be at least 1"):
         export(run, "mine", games=0, out=tmp_path)
-    with pytest.raises(ModelError, match="no readable model"):
+    with pytest.raises(ModelError, match=r"neither value\.json of kimble train td"):
+        export(tmp_path, "mine", out=tmp_path)
+    with pytest.raises(ModelError, match="there is no folder"):
+        export(tmp_path / "nowhere", "mine", out=tmp_path)
+    (tmp_path / "policy").mkdir()
+    (tmp_path / "policy" / "policy.json").write_text("{}")
+    with pytest.raises(ModelError, match="run of kimble train ppo: its policy plays as net:"):
         export(tmp_path, "mine", out=tmp_path)
 
 
@@ -91,5 +97,5 @@ def test_distillation_refuses_what_cannot_be(tmp_path: Path) -> None:
         DistilConfig(source="air")
     with pytest.raises(KimbleError, match="steps must be"):
         DistilConfig(steps=0)
-    with pytest.raises(KimbleError, match="no decision set"):
+    with pytest.raises(KimbleError, match="no committed positions of norske"):
         distil(DistilConfig(rules="norske"), tmp_path / "x", progress=False)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import pickle
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -213,9 +214,12 @@ def test_a_network_of_moves_that_does_not_fit_is_refused(
 
 
 def test_missing_and_damaged_files_are_refused(model: Path, tmp_path: Path) -> None:
-    with pytest.raises(ModelError, match="no readable model"):
+    with pytest.raises(ModelError, match="there is no folder"):
         load_policy(tmp_path / "nothing")
     weights = (model / "policy.safetensors").read_bytes()
+    (model / "policy.safetensors").unlink()
+    with pytest.raises(ModelError, match=r"half a model: .*policy.safetensors is missing"):
+        load_policy(model)
     (model / "policy.safetensors").write_bytes(weights[: len(weights) // 2])
     with pytest.raises(ModelError, match="no readable model"):
         load_policy(model)
@@ -223,3 +227,18 @@ def test_missing_and_damaged_files_are_refused(model: Path, tmp_path: Path) -> N
     (model / "policy.json").write_text("[1]")
     with pytest.raises(ModelError, match="must hold an object"):
         load_policy(model)
+
+
+def test_a_folder_without_a_network_is_told_what_was_looked_for(
+    model: Path, tmp_path: Path
+) -> None:
+    with pytest.raises(ModelError, match=r"neither value.json of kimble train td .* policy.json"):
+        make_agent(f"net:{tmp_path}", "kimble")
+    (tmp_path / "config.json").write_text("{}")
+    with pytest.raises(ModelError, match="stopped before it kept one: go on with --resume"):
+        make_agent(f"net:{tmp_path}", "kimble")
+    run = tmp_path / "run"
+    run.mkdir()
+    shutil.copytree(model, run / "policy")
+    with pytest.raises(ModelError, match=r"say net:.*policy"):
+        make_agent(f"net:{run}", "kimble")

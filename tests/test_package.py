@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import io
 import subprocess
 import sys
 from importlib import metadata
+from types import SimpleNamespace
 
 import pytest
 
 import kimble_env
+from kimble_env._compiling_note import CompilingNote
 
 
 def run(code: str) -> str:
@@ -106,3 +109,63 @@ def test_import_hook_leaves_modules_as_they_are():
         "print('gymnasium' in hook.waiting, type(gymnasium.__spec__.loader).__name__)"
     )
     assert run(code) == "False SourceFileLoader"
+
+
+class Terminal(io.StringIO):
+    """A stream that says that it is a terminal."""
+
+    def isatty(self):
+        return True
+
+
+def compiling(note, module, seconds, clock, inner=()):
+    """Let a note hear of a function, and of those that it calls."""
+    function = SimpleNamespace(__module__=module)
+    told = SimpleNamespace(data={"dispatcher": SimpleNamespace(py_func=function)})
+    note.on_start(told)
+    for name in inner:
+        compiling(note, name, seconds, clock)
+    clock[0] += seconds
+    note.on_end(told)
+
+
+def test_compiling_is_said_and_that_it_goes_on(monkeypatch):
+    clock = [0.0]
+    note = CompilingNote("the cache", clock=lambda: clock[0])
+    monkeypatch.setattr(sys, "stderr", io.StringIO())
+    compiling(note, "numpy.linalg", 50.0, clock)
+    assert sys.stderr.getvalue() == ""
+    assert note.seconds == 0.0
+    compiling(note, "training.td_kernel", 10.0, clock, ["kimble_env.kernel"] * 8)
+    lines = sys.stderr.getvalue().splitlines()
+    assert "a few minutes" in lines[0]
+    assert "the cache" in lines[0]
+    assert lines[1] == "kimble: compiling kimble_env.kernel; 2 functions in 20 s"
+    assert len(lines) == 5
+    assert (note.functions, note.seconds) == (9, 90.0)
+
+
+def test_a_terminal_has_one_line_that_goes_when_all_is_compiled(monkeypatch):
+    clock = [0.0]
+    note = CompilingNote("the cache", clock=lambda: clock[0])
+    stream = Terminal()
+    monkeypatch.setattr(sys, "stderr", stream)
+    monkeypatch.setattr(sys, "__stderr__", stream)
+    compiling(note, "agents.net_kernel", 1.0, clock, ["kimble_env.kernel"] * 8)
+    head, _, rest = stream.getvalue().partition("\n")
+    assert head.startswith("kimble: compiling what this needs")
+    shown = rest.split("\r\033[K")
+    assert "kimble: compiling kimble_env.kernel; 3 functions in 3 s" in shown
+    assert shown[-1] == ""
+    monkeypatch.setattr(sys, "__stderr__", Terminal())  # a progress bar has taken the stream
+    compiling(note, "agents.net_kernel", 30.0, clock, ["agents.net_kernel"])
+    assert stream.getvalue().endswith(" s\n")
+
+
+def test_compiling_can_be_quiet(monkeypatch):
+    clock = [0.0]
+    note = CompilingNote("the cache", quiet=True, clock=lambda: clock[0])
+    monkeypatch.setattr(sys, "stderr", io.StringIO())
+    compiling(note, "kimble_env.kernel", 60.0, clock)
+    assert sys.stderr.getvalue() == ""
+    assert note.seconds == 60.0

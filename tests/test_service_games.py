@@ -7,6 +7,7 @@ import json
 import secrets
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,9 @@ from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import connect
 
 from kimble_app.api import schema
+from kimble_app.api.errors import ApiError
 from kimble_app.api.specs import Access
+from kimble_app.service import table as table_module
 from kimble_app.service.dice import Dice, DiceError, check_fair_game, commitment, read_fair_game
 from kimble_app.service.host import Host
 from kimble_app.service.metrics import Metrics
@@ -287,6 +290,8 @@ def test_a_repeated_request_is_done_once(client: httpx.Client) -> None:
     body = {"players": 2, "request_id": name}
     first, again = (client.post("/v1/games", json=body).json() for _ in range(2))
     assert first == again
+    other = client.post("/v1/games", json={**body, "players": 3})
+    error(other, 409, "conflict", "request_id")
     assert client.post("/v1/games", json={"players": 2}).json()["invite"] != first["invite"]
     game, host = first["state"]["game"], bearer(first["invite"])
     join = f"/v1/games/{game}/join"
@@ -295,6 +300,8 @@ def test_a_repeated_request_is_done_once(client: httpx.Client) -> None:
         for _ in range(3)
     ]
     assert len({(answer["seat"], answer["token"]) for answer in mine}) == 1
+    named = {"request_id": "join-of-the-first-one", "name": "another"}
+    error(client.post(join, json=named, headers=host), 409, "conflict", "request_id")
     yours = client.post(join, json={"request_id": "join-of-the-second-one"}, headers=host).json()
     assert yours["seat"] != mine[0]["seat"]
     players = {a["seat"]: Player(client, game, a["token"]) for a in (mine[0], yours)}
@@ -580,6 +587,67 @@ def test_too_many_games(tmp_path: Path) -> None:
         for _ in range(3):
             new_game(client, 0)
         error(client.post("/v1/games", json={}), 429, "too_many")
+
+
+def test_open_games_are_counted_alike_however_many_ask_at_once(tmp_path: Path) -> None:
+    store = Store(f"sqlite:///{tmp_path / 'games.sqlite'}")
+    metrics = Metrics()
+    host = Host(store, Access(), metrics, most=5)
+    bots = {letter: schema.BotRequest(agent="random") for letter in "RY"}
+
+    def create(n: int) -> str:
+        body = schema.CreateRequest(
+            players=2, rules="kimble[pieces=1]", request_id=f"created-at-once-number-{n // 2}",
+            bots=bots if n < 4 else None,
+        )  # fmt: skip
+        try:
+            return str(host.create(body)["state"]["game"])
+        except ApiError as refused:
+            return refused.code
+
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(create, range(24)))
+    assert "conflict" not in found
+    host._bots.submit(lambda: None).result(timeout=120)  # bots have played to the end
+    others = Host(store, Access(), Metrics(), most=5)  # another process counts what is stored
+    for one in (host, others):
+        one._count_open()
+        assert one.metrics.games._value.get() == store.count_open()
+    games = {name for name in found if name != "too_many"}
+    over = sum(store.events(game)[-1]["kind"] == "over" for game in games)
+    assert store.count_open() == len(games) - over <= 5
+    host.close()
+    others.close()
+    store.close()
+
+
+def test_bots_that_pass_for_ever_are_cut_off(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(table_module, "MOST_EVENTS", 150)
+    store = Store(f"sqlite:///{tmp_path / 'games.sqlite'}")
+    host = Host(store, Access(), Metrics())
+    passes = schema.BotRequest(agent='weights:{"pass": 1}')
+    bots = dict.fromkeys("RY", passes)
+    told = host.create(schema.CreateRequest(players=2, rules="kimble", bots=bots))
+    game, watch = told["state"]["game"], told["watch"]
+    deadline = time.monotonic() + 120
+    while host.look(game, watch)["status"] != "over":
+        assert time.monotonic() < deadline, "the game goes on for ever"
+        time.sleep(0.05)
+    state = host.look(game, watch)
+    schema.GameView.model_validate(state)
+    assert state["over"]
+    assert state["legal"] == []
+    assert state["result"] == {"status": "truncated", "winner": None, "places": [], "out": []}
+    assert store.events(game)[-1]["kind"] == "over"
+    assert store.count_open() == host.metrics.games._value.get() == 0
+    assert check_fair_game(host.record(game, watch))["throws"] > 50
+    again = Host(store, Access(), Metrics())  # another process reads it alike
+    assert again.look(game, watch) == state
+    host.close()
+    again.close()
+    store.close()
 
 
 def test_games_that_nobody_touches_make_room_again(tmp_path: Path) -> None:

@@ -162,6 +162,12 @@ def test_a_norske_network_of_the_first_inputs_is_refused(tmp_path: Path) -> None
         load_net(str(tmp_path))
 
 
+def test_net_alone_is_the_shipped_network() -> None:
+    for spec in ("net", "net:"):
+        agent = make_agent(spec, find_rules("kombat", players=3))
+        assert getattr(agent, "inner", agent).hash == load_net("kombat-3p").hash
+
+
 def test_other_rules_and_damage_are_refused_in_words(folder: Path) -> None:
     with pytest.raises(ModelError, match=r"kombat.*asked for 'kimble'"):
         make_agent(f"net:{folder}", "kimble")

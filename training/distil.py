@@ -22,7 +22,6 @@ import math
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -37,44 +36,15 @@ from kimble_env.errors import KimbleError
 from kimble_env.files import write_whole
 from kimble_env.kernel import take_states
 from kimble_env.rules import Rules
+from training.checks import check_distil
+from training.distil_config import DistilConfig
 from training.progress import ProgressLine
-from training.settings import Settings, setting, settings_help
+from training.settings import settings_help
 from training.td import ExactLoss, Games, Learner, commit, judge, present_columns, versions
 from training.td_config import TDConfig
 
-
-@dataclass(frozen=True)
-class DistilConfig(Settings):
-    """Settings of a distillation."""
-
-    rules: str = setting("kimble", "rules of a solved game of two players")
-    source: str = setting("set", "set: the committed positions; table: positions of own games")
-    start: str = setting("", "network to start from: a name or a folder; empty for none")
-    steps: int = setting(20_000, "minibatches to learn from")
-    batch: int = setting(1024, "positions per minibatch")
-    learning_rate: float = setting(1e-3, "Adam's step at the start; it falls to 0 by cosine")
-    average: float = setting(0.999, "decay of the averaged weights, which are kept")
-    hidden: int = setting(64, "units of the first hidden layer, a multiple of 8")
-    hidden2: int = setting(32, "units of the second hidden layer, a multiple of 8")
-    seed: int = setting(1, "seed of weights, games and minibatches")
-    evaluate_games: int = setting(2_000, "games against random at each of ten evaluations")
-
-    def __post_init__(self) -> None:
-        low = {"steps": 1, "batch": 1, "hidden": 8, "hidden2": 8, "evaluate_games": 1, "seed": 0}
-        for name, least in low.items():
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int) or value < least:
-                raise KimbleError(f"{name} must be a whole number of at least {least}: {value!r}")
-        if self.source not in ("set", "table"):
-            raise KimbleError(f"source must be set or table, got {self.source!r}")
-        if not 0.0 < self.learning_rate <= 1.0 or not 0.0 <= self.average < 1.0:
-            raise KimbleError("learning_rate must lie in 0..1 and average in 0..1, below 1")
-        if self.hidden % 8 or self.hidden2 % 8:
-            raise KimbleError("hidden layers must be multiples of 8 wide")
-
-    def command(self) -> str:
-        """Return the command that repeats this run."""
-        return self.command_line("kimble train distil FOLDER")
+OTHER = 2
+"""The relative seat of the other player: the two sit opposite each other."""
 
 
 class _Set:
@@ -88,7 +58,7 @@ class _Set:
         own = torch.from_numpy(data.value)
         self.y = torch.zeros(len(own), 4)
         self.y[:, 0] = own
-        self.y[:, _other(rules)] = 1.0 - own
+        self.y[:, OTHER] = 1.0 - own
         self.rng = np.random.default_rng([config.seed, 0xD1])
         self.batch, self.order = min(config.batch, len(own)), np.zeros(0, np.int64)
 
@@ -124,20 +94,13 @@ class _Table:
         states = take_states(self.games.states)
         own = self.table.values(states)
         y = np.zeros((len(own), 4), np.float32)
-        y[:, 0], y[:, _other(self.rules)] = own, 1.0 - own
+        y[:, 0], y[:, OTHER] = own, 1.0 - own
         x = net_features(states, self.rules.array, feature_count(self.rules))
         return torch.from_numpy(x), torch.from_numpy(y)
 
     def take(self, learner: Learner) -> None:
         """Let the network play with its newest weights."""
         self.games.take(learner.layers())
-
-
-def _other(rules: Rules) -> int:
-    """Return the relative seat of the other player; both must sit opposite each other."""
-    if len(rules.seats) != 2 or (rules.seats[1] - rules.seats[0]) % 4 != 2:
-        raise KimbleError(f"{rules}: distillation needs two players opposite each other")
-    return 2
 
 
 def distil(config: DistilConfig, folder: str | Path, *, progress: bool = True) -> ValueNet:
@@ -147,11 +110,8 @@ def distil(config: DistilConfig, folder: str | Path, *, progress: bool = True) -
         KimbleError: settings that cannot be, no exact values, or a folder with a run in it.
     """
     place = Path(folder)
-    if (place / "config.json").exists():
-        raise KimbleError(f"{place} holds a run already; choose another folder")
+    rules = check_distil(config, place)
     torch.set_num_threads(1)
-    rules = TDConfig(rules=config.rules, players=2).found_rules()
-    _other(rules)
     hidden = (config.hidden, config.hidden2)
     inputs, present = feature_count(rules), present_columns(rules)
     learner = Learner(inputs, hidden, config.seed, config.average, present)

@@ -25,6 +25,7 @@ import numpy as np
 
 from agents.exact.decisions import read_decisions, set_path
 from agents.net_features import feature_count, feature_version, net_features
+from agents.network import ModelError, what_is_missing
 from agents.value_net import MODELS, Layer, ValueNet, read_net, write_net
 from kimble_env.errors import KimbleError
 from kimble_env.files import write_whole
@@ -251,6 +252,23 @@ def card(name: str, config: dict[str, Any]) -> str:
 # ---------------------------------------------------------------------------------------- the whole
 
 
+def _net_of(folder: Path, name: str) -> ValueNet:
+    """Return the value network of a run folder.
+
+    Raises:
+        ModelError: none there, or a damaged one.
+    """
+    for place in (folder, folder / "policy"):
+        if not (folder / "value.json").exists() and (place / "policy.json").exists():
+            raise ModelError(
+                f"{str(folder)!r} is a run of kimble train ppo: its policy plays as net:{place}; "
+                "value networks are what ships (kimble train td, kimble train distil)"
+            )
+    if not (folder / "value.json").exists():
+        raise ModelError(what_is_missing(folder))
+    return read_net(folder / "value", f"net:{name}")
+
+
 def export(
     folder: str | Path,
     name: str,
@@ -265,13 +283,14 @@ def export(
     Raises:
         KimbleError: a name that is no plain word, a damaged run, or files that grow too large.
     """
-    from training.td import present_columns
-
     if not name.replace("-", "").isalnum():
         raise KimbleError(f"a model's name is made of letters, digits and -, got {name!r}")
     if games < 1:
         raise KimbleError(f"games must be at least 1, got {games}")
-    net = read_net(Path(folder) / "value", f"net:{name}")
+    net = _net_of(Path(folder), name)
+
+    from training.td import present_columns  # imports torch: after the checks
+
     about = {key: value for key, value in net.config.items() if key == "training"}
     data = onnx_model(net.layers, present_columns(net.rules), f"{name}: {net.rules}")
     about |= {

@@ -41,13 +41,14 @@ from kimble_env.errors import KimbleError
 from kimble_env.files import write_whole
 from kimble_env.rewards import Shaping
 from kimble_env.vector import KimbleVectorEnv
+from training.checks import check_ppo
 from training.config import PPOConfig
 from training.masked_ppo import BatchedPPO, PlainBuffer
 from training.move_policy import MovePolicy
 from training.progress import ProgressLine
 from training.report import write_run_page
 from training.sb3_adapter import KimbleVecEnv
-from training.settings import read_settings, settings_help
+from training.settings import settings_help
 
 LIBRARIES = ("numpy", "numba", "gymnasium", "torch", "stable-baselines3", "sb3-contrib")
 
@@ -278,33 +279,6 @@ def save_checkpoint(run: Run, model: BatchedPPO) -> None:
     os.replace(temporary, run.folder / "checkpoint.zip")
 
 
-MAY_CHANGE = ("decisions", "minutes", "threads")
-"""Settings that a resumed run may change."""
-
-
-def settings_of(folder: Path, given: Mapping[str, Any]) -> PPOConfig:
-    """Return the settings with which to resume the run of a folder.
-
-    Args:
-        folder: of the run.
-        given: settings that were given anew; those in ``MAY_CHANGE`` replace the stored ones.
-
-    Raises:
-        KimbleError: nothing to resume, or a setting given that differs and may not change.
-    """
-    if not (folder / "checkpoint.zip").exists():
-        raise KimbleError(f"nothing to resume in {folder}: no checkpoint.zip")
-    stored = json.loads((folder / "config.json").read_text(encoding="utf-8"))["config"]
-    different = [
-        f"{name} was {stored[name]!r}, now {value!r}"
-        for name, value in given.items()
-        if name not in MAY_CHANGE and stored.get(name) != value
-    ]
-    if different:
-        raise KimbleError(f"{folder} was started with other settings: {'; '.join(different)}")
-    return read_settings(PPOConfig, {**stored, **given})
-
-
 def write_config(config: PPOConfig, folder: Path) -> None:
     """Make the folder of a run if need be, and write its settings and versions."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -340,9 +314,7 @@ def train(
     """
     place = Path(folder)
     given = dataclasses.asdict(config) if isinstance(config, PPOConfig) else dict(config)
-    if not resume and (place / "config.json").exists():
-        raise KimbleError(f"{place} holds a run already; choose another folder, or resume it")
-    settings = settings_of(place, given) if resume else read_settings(PPOConfig, given)
+    settings = check_ppo(given, place, resume)
     run = Run(settings, place, progress)  # names every fault before anything is written
     write_config(settings, place)
     torch.set_num_threads(1)  # small networks are several times faster so

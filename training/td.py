@@ -38,7 +38,7 @@ from agents.value_net import Layer, ValueNet, load_net, net_of, read_net, write_
 from evaluation.match import player_seats
 from evaluation.statistics import wilson
 from kimble_env.errors import KimbleError
-from kimble_env.features import FEATURE_COUNT, play_weighted_batch
+from kimble_env.features import play_weighted_batch
 from kimble_env.files import write_whole
 from kimble_env.kernel import (
     RUNNING,
@@ -50,10 +50,10 @@ from kimble_env.kernel import (
     put_states,
     take_states,
 )
-from kimble_env.opponents import WeightAgent, make_agent
 from kimble_env.rules import Rules
 from kimble_env.threads import run_slices
 from training import td_kernel as kernel
+from training.checks import check_td, td_to_resume, vectors
 from training.progress import ProgressLine, clock
 from training.settings import settings_help
 from training.td_config import TDConfig, read_count
@@ -86,21 +86,6 @@ def commit() -> str | None:
     except (OSError, subprocess.SubprocessError):
         return None
     return done.stdout.strip() or None
-
-
-def vectors(specs: Sequence[str], rules: Rules) -> np.ndarray[Any, Any]:
-    """Return the weights of agents that are weight vectors: float64 [W, features].
-
-    Raises:
-        KimbleError: one of them is no weight vector.
-    """
-    rows = []
-    for spec in specs:
-        agent = make_agent(spec, rules)
-        if type(agent) is not WeightAgent:
-            raise KimbleError(f"{spec!r} is no weight vector, which compiled games need")
-        rows.append(agent.weights)
-    return np.array(rows).reshape(-1, FEATURE_COUNT)
 
 
 # -------------------------------------------------------------------------------------- the network
@@ -169,7 +154,10 @@ class Learner:
         given = [torch.from_numpy(array) for pair in layers for array in pair]
         sizes = [tuple(array.shape) for array in given]
         if sizes != [tuple(p.shape) for p in self.params]:
-            raise KimbleError(f"the network to start from has layers of other sizes: {sizes}")
+            expected = [tuple(p.shape) for p in self.params]
+            raise KimbleError(
+                f"the network to start from has layers of other sizes: {sizes}, not {expected}"
+            )
         with torch.no_grad():
             for own, averaged, array in zip(self.params, self.averaged, given, strict=True):
                 own.copy_(array)
@@ -664,9 +652,7 @@ def train(config: TDConfig, folder: str | Path, *, progress: bool = True) -> Val
         KimbleError: settings that cannot be, or a folder with another run in it.
     """
     place = Path(folder)
-    if (place / "config.json").exists():
-        raise KimbleError(f"{place} holds a run already; resume it, or choose another folder")
-    config.found_rules()
+    check_td(config, place)
     torch.set_num_threads(1)  # the threads of torch spin: for matrices this small they only cost
     if config.minutes:
         speed = rates(config)["second"]
@@ -697,11 +683,7 @@ def resume(folder: str | Path, *, progress: bool = True) -> ValueNet:
         KimbleError: no run there, or a damaged one.
     """
     place = Path(folder)
-    try:
-        about = json.loads((place / "config.json").read_text(encoding="utf-8"))
-        config = TDConfig(**about["settings"])
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise KimbleError(f"no run to resume in {place}: {error}") from error
+    config = td_to_resume(place)
     torch.set_num_threads(1)  # the threads of torch spin: for matrices this small they only cost
     run = Run(config, place, progress)
     if (place / "checkpoint.pt").exists():

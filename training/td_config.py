@@ -132,13 +132,13 @@ class TDConfig(Settings):
 
 
 def read_count(text: str) -> int:
-    """Read a number of throws such as 40M, 1.5G, 250k or 1000000.
+    """Read a number of throws or decisions such as 40M, 1.5G, 250k or 1000000.
 
     Raises:
         KimbleError: it cannot be read.
     """
     match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)([kKmMgG]?)", text.strip().replace("_", ""))
     if match is None:
-        raise KimbleError(f"a number of throws must be like 40M, 250k or 1000000, got {text!r}")
+        raise KimbleError(f"a number must be like 40M, 250k or 1000000, got {text!r}")
     scale = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9}[match[2].lower()]
     return round(float(match[1]) * scale)

@@ -28,6 +28,7 @@ from agents.linear_value import LinearValue
 from agents.search import SearchAgent
 from agents.search_kernels import TIE
 from agents.value_net import ValueNet
+from kimble_env._jit import NOTE
 from kimble_env.kernel import STATE
 from kimble_env.opponents import Agent, CheckedAgent, WeightAgent
 from kimble_env.rules import Rules
@@ -56,7 +57,8 @@ class Answered:
     def __init__(self, spec: str, solver: Solver, say: Say | None) -> None:
         self.spec, self.solver = spec, solver
         self.decisions = 0
-        self._say, self._began, self._told = say, time.monotonic(), time.monotonic()
+        self._say, self._told = say, time.monotonic()
+        self._began = self._told - NOTE.seconds  # of a clock that stands still while compiling
 
     def codes(self, layer: Layer, side: int) -> Codes:
         """Return the policy in a layer."""
@@ -71,7 +73,7 @@ class Answered:
         if self._say is None or now - self._told < SAY_SECONDS:
             return
         self._told = now
-        left = (now - self._began) * (1.0 / max(done, 1e-9) - 1.0)
+        left = (now - NOTE.seconds - self._began) * (1.0 / max(done, 1e-9) - 1.0)
         self._say(f"{self.spec}: {what}, about {left:.0f} s more")
 
 
@@ -135,7 +137,7 @@ class Asked(Answered):
             self.decisions += states_left
             self._cells_left -= (last - first) * across
             self._progress(
-                f"asked about {self.decisions / 1e6:.1f} million decisions",
+                f"asked about {_count(self.decisions)} decisions",
                 1.0 - self._cells_left / self._cells_all,
             )
         return out
@@ -153,11 +155,7 @@ class Asked(Answered):
             some = states[:PROBES]
             again = agent.act(some.copy(), ~keys[: len(some)] * np.uint64(0x9E3779B97F4A7C15))
             if not np.array_equal(again, actions[: len(some)]):
-                raise TableError(
-                    f"{agent.spec} draws lots: asked twice about one position, it answers "
-                    "differently; an exact result needs a deterministic agent (or a weight "
-                    "vector, whose ties are known); simulate it: kimble evaluate"
-                )
+                raise _lots(agent.spec, "asked twice about one position, it answers differently")
         return np.int64(1) << actions
 
 
@@ -255,7 +253,7 @@ class Judged(Answered):
         for cells in self._map(judge, range(0, len(out), rows)):
             self._judged += cells
             self._progress(
-                f"judged {self._judged / 1e6:.1f} million positions", self._judged / self._all
+                f"judged {_count(self._judged)} positions", self._judged / self._all
             )
         return out
 
@@ -305,12 +303,38 @@ def _templates(seats: tuple[int, int], count: int) -> npt.NDArray[np.void]:
     return states
 
 
+def _count(number: int) -> str:
+    """Return 8,123 or 1.2 million."""
+    return f"{number:,}" if number < 1_000_000 else f"{number / 1e6:.1f} million"
+
+
+def _lots(spec: str, why: str) -> TableError:
+    return TableError(
+        f"{spec} draws lots: {why}; an exact result needs a deterministic agent (or a weight "
+        "vector, whose ties are known); simulate it: kimble evaluate"
+    )
+
+
+def check_lots(agent: Agent) -> None:
+    """Refuse an agent that says that it draws lots, however few its choices are in this game.
+
+    Raises:
+        TableError: it does, or the agent does that it is made of.
+    """
+    part: object = agent
+    while part is not None:
+        if getattr(part, "draws_lots", False):
+            raise _lots(agent.spec, "that is how it plays")
+        part = getattr(part, "inner", None)
+
+
 def player(agent: Agent, solver: Solver, say: Say | None = None) -> Player:
     """Return how an agent plays; ``random`` is not asked, nor is who goes by a value of positions.
 
     Raises:
         TableError: an agent that draws lots; one for other rules.
     """
+    check_lots(agent)
     rules = getattr(agent, "rules", None)
     if isinstance(rules, Rules) and rules.hash != solver.rules.hash:
         raise TableError(f"{agent.spec} plays {rules}, not {solver.rules}")

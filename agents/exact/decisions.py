@@ -35,7 +35,8 @@ from kimble_env.kernel import (
     play_batch,
     throw_batch,
 )
-from kimble_env.opponents import decision_keys, hide_random_state, make_agent
+from kimble_env.notation import shown_action, shown_actions
+from kimble_env.opponents import decision_keys, hide_random_state, make_agent, shown_position
 from kimble_env.rules import Rules, find_rules
 
 FOLDER = Path(__file__).parent / "data"
@@ -76,7 +77,13 @@ class Decisions:
         chosen = self.win[np.arange(len(self.win)), actions].astype(np.float64)
         if np.isnan(chosen).any():
             at = int(np.flatnonzero(np.isnan(chosen))[0])
-            raise TableError(f"decision {at}: action {int(actions[at])} is not legal")
+            die = int(self.positions[at]["die"])
+            bits = sum(1 << int(a) for a in np.flatnonzero(~np.isnan(self.win[at])))
+            raise TableError(
+                f"decision {at}, {shown_position(self.rules, self.positions[at])}: "
+                f"{shown_action(self.rules, int(actions[at]), die)} is not legal; legal: "
+                f"{shown_actions(self.rules, bits, die)}"
+            )
         return np.nanmax(self.win, axis=1).astype(np.float64) - chosen
 
 

@@ -35,6 +35,7 @@ from agents.exact.errors import TableError
 from agents.exact.layers import Blocks, Layer, Pair, Tolls
 from agents.exact.transitions import SeatMoves, check_supported
 from agents.exact.units import SeatUnits, UnitLayer, check_units
+from kimble_env._jit import NOTE
 from kimble_env.rules import Rules, find_rules
 
 Say = Callable[[str], None]
@@ -43,6 +44,9 @@ MOST_SWEEPS = 20_000
 DEFAULT_TOLERANCE = {1: 1e-12, 2: 1e-11, 3: 1e-8, 4: 1e-6}
 TOLLS: Tolls = ((0.05, 1e-2), (0.005, 1e-3))
 ENCODING = "masks x colex ranks, 1"
+SECONDS_BETWEEN_LINES = 5.0
+LEAST_SECONDS, LEAST_SHARE = 2.0, 0.01
+"""Sweeps of so many seconds, over so large a share of all cells, tell how long the rest takes."""
 
 
 @dataclass
@@ -111,7 +115,6 @@ class Solver:
         self._memory: dict[tuple[int, int], Pair] = {}
         self._prepared = False
         self._checked: set[tuple[int, int]] = set()
-        self._told = 0.0
         if self.folder is not None:
             self.folder.mkdir(parents=True, exist_ok=True)
 
@@ -219,7 +222,9 @@ class Solver:
         self._began = time.monotonic()
         self._cpu = time.process_time()
         sizes = self.encoding.sizes
-        self._left = sum(int(sizes[x] * sizes[y]) for x, y in self.pairs())
+        self._left = self._all = sum(int(sizes[x] * sizes[y]) for x, y in self.pairs())
+        self._told = self._began
+        self._sweeping = 0.0  # seconds of finished layers, compiling left out
         self.prepare()
         pool = ThreadPoolExecutor(self.threads) if self.threads > 1 else None
         with pool or contextlib.nullcontext():
@@ -233,11 +238,13 @@ class Solver:
         self._left -= cells
         if self.folder is not None and self.path(x, y).exists():
             self.block(x, y)
+            self._all -= cells  # nothing is learned from it of how fast sweeps are
             self.statistics.resumed += 1
             return
         layer = self.layer(x, y, lambda pair: self.block(*pair))
         self._resume(layer)
         saved = time.monotonic()
+        self._layer_began = self._clock()
 
         def report(sweep: int, change: float, rows: int) -> None:
             nonlocal saved
@@ -251,6 +258,7 @@ class Solver:
             float(self.tolerance or 0), MOST_SWEEPS, pool, self.threads, report,
             self.tolls if self.rules.pass_allowed and self.mode == "value" else (),
         )
+        self._sweeping += self._clock() - self._layer_began
         self._save(layer, result.sweeps, True)
         statistics = self.statistics
         statistics.layers += 1
@@ -282,21 +290,41 @@ class Solver:
         with open(self.folder / "log.jsonl", "a", encoding="utf-8") as file:
             file.write(json.dumps(entry) + "\n")
 
+    @staticmethod
+    def _clock() -> float:
+        """Seconds, standing still while functions are compiled."""
+        return time.monotonic() - NOTE.seconds
+
     def _progress(self, layer: Layer, sweep: int, change: float, rows: int) -> None:
         now = time.monotonic()
-        if self.say is None or now - self._told < 5.0:
+        if self.say is None or now - self._told < SECONDS_BETWEEN_LINES:
             return
         self._told = now
-        cells = layer.ni * layer.nj
-        full = sweep - 1 + rows / layer.ni if rows else sweep
-        done = self.statistics.cell_sweeps + cells * full
-        rate = 2 * done / max(now - self._began, 1e-9)
-        mean = max(done / (self.statistics.cells + cells), full)
         text = f"layer {layer.slot_a},{layer.slot_b}: sweep {sweep}, change {change:.2g}"
-        text += f", {rate / 1e6:.1f} M values/s"
+        self.say(text + self._speed(layer, sweep - 1 + rows / layer.ni if rows else sweep))
+
+    def _speed(self, layer: Layer, full: float) -> str:
+        """Return how fast sweeps are and how long the later layers take, once that is known.
+
+        The first layers are small: their sweeps are over before they have a speed.
+
+        Args:
+            layer: the one at work.
+            full: sweeps made there, with a fraction.
+        """
+        cells = layer.ni * layer.nj
+        seen = self.statistics.cells + cells * min(full, 1.0)
+        seconds = self._sweeping + self._clock() - self._layer_began
+        if seconds < LEAST_SECONDS or seen < LEAST_SHARE * self._all:
+            return ""
+        done = self.statistics.cell_sweeps + cells * full
+        rate = done / seconds
+        text = f", {2 * rate / 1e6:.1f} M values/s"
         if self._left:
-            text += f", about {2 * self._left * mean / rate / 60:.0f} min for the later layers"
-        self.say(text)
+            minutes = self._left * max(done / seen, full) / rate / 60
+            about = f"about {minutes:.0f} min" if minutes >= 1 else "less than a minute"
+            text += f", {about} for the later layers"
+        return text
 
 
 def peak_bytes() -> int:

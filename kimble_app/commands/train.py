@@ -1,7 +1,12 @@
-"""``kimble train``: reads the settings of a training run."""
+"""``kimble train``: reads the settings of a training run.
+
+The commands are made from the settings of their learners, so that each has its sentence in
+``--help``. Mistakes are told before torch is imported, which takes seconds.
+"""
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
@@ -10,167 +15,183 @@ import typer
 
 from kimble_env.errors import KimbleError
 
+RESUME = ("resume", "go on from the last checkpoint")
+JSON = ("json", "print one JSON object, no progress")
+PROFILE = ("profile", "only measure where the time goes, keep nothing")
+COUNTS = ("throws", "decisions")
+"""Settings that may be written 40M or 250k."""
 
-def _parameters(settings: list[tuple[str, Any, str]], extra: list[tuple[str, Any, Any]]) -> Any:
-    """Return a signature: the extra parameters (name, annotation, default), then the settings."""
-    import inspect
+Run = Callable[..., None]
 
-    def parameter(name: str, kind: Any, default: Any) -> inspect.Parameter:
-        return inspect.Parameter(
-            name, inspect.Parameter.KEYWORD_ONLY, annotation=kind, default=default
-        )
 
-    where = Annotated[
-        Path | None, typer.Argument(help="where the run is kept; left out: the next runs/run-...")
+def _command(run: Run, settings: Any, flags: tuple[tuple[str, str], ...]) -> Callable[..., None]:
+    """Return a command: a folder, flags, and an option for every setting of a learner.
+
+    Args:
+        run: called with the folder (None: not given), the settings that were given, and the flags.
+        settings: their dataclass.
+        flags: (name, sentence) of each.
+    """
+    from click.core import ParameterSource
+
+    from training.settings import settings_help
+    from training.td_config import read_count
+
+    def command(**options: Any) -> None:
+        context, folder = options.pop("context"), options.pop("folder")
+        chosen = {name: options.pop(name) for name, _ in flags}
+        given = {
+            name: read_count(value) if name in COUNTS else value
+            for name, value in options.items()
+            if context.get_parameter_source(name) is not ParameterSource.DEFAULT
+        }
+        run(folder, given, **chosen)
+
+    where = typer.Argument(help="where the run is kept; the next runs/run-... if left out")
+    parameters = [
+        _parameter("context", typer.Context, inspect.Parameter.empty),
+        _parameter("folder", Annotated[Path | None, where], None),
     ]
-    parameters = [parameter("folder", where, None)]
-    parameters += [parameter(*row) for row in extra]
-    for name, default, text in settings:
-        shown = text.replace("[", r"\[")  # rich would read brackets as style
-        option = typer.Option(help=shown, show_default=str(default))
-        kind = str if name == "throws" else type(default)
-        parameters.append(parameter(name, Annotated[kind | None, option], None))
-    return inspect.Signature(parameters)
+    for name, text in flags:
+        parameters.append(
+            _parameter(name, Annotated[bool, typer.Option(f"--{name}", help=text)], False)
+        )
+    for name, default, text in settings_help(settings):
+        option = typer.Option(help=text.replace("[", r"\["))  # rich reads brackets as style
+        shown = _short(default) if name in COUNTS else default
+        parameters.append(_parameter(name, Annotated[type(shown), option], shown))
+    command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    command.__annotations__ = {p.name: p.annotation for p in parameters}
+    command.__doc__ = run.__doc__
+    return command
 
 
-def _free_folder(folder: Path | None) -> Path:
+def _parameter(name: str, kind: Any, default: Any) -> inspect.Parameter:
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=kind, default=default)
+
+
+def _short(number: int) -> str:
+    """Write 40000000 as 40M, 1500000 as 1.5M, 2500 as 2.5k."""
+    size, letter = (1_000_000, "M") if number >= 1_000_000 else (1_000, "k")
+    return f"{number / size:g}{letter}"
+
+
+def _free_folder(folder: Path | None, resume: bool = False) -> Path:
     """Return the folder given, or the first of runs/run-001, run-002, ... that is not taken."""
     if folder is not None:
         return folder
+    if resume:
+        raise KimbleError("--resume needs the folder of the run")
     taken = {path.name for path in Path("runs").glob("run-*")}
     return next(
         Path("runs") / f"run-{k:03d}" for k in range(1, 10_000) if f"run-{k:03d}" not in taken
     )
 
 
-def _as_json(folder: Path, spec: str) -> None:
-    """Print what came out of a run: the last line of its metrics."""
-    import json
+def _tell(folder: Path, spec: str, json: bool, report: str | None) -> None:
+    """Print who plays by what was learned, as JSON with the last line of the metrics."""
+    import json as writer
 
-    lines = (folder / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
-    typer.echo(json.dumps({"agent": spec, "folder": str(folder), "last": json.loads(lines[-1])}))
+    if json:
+        lines = (folder / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
+        last = writer.loads(lines[-1])
+        typer.echo(writer.dumps({"agent": spec, "folder": str(folder), "last": last}))
+        return
+    typer.echo(f"agent   {spec}")
+    if report is not None:
+        typer.echo(f"report  {folder / report}")
 
 
-def _td_command() -> Callable[..., None]:
-    """Make the command ``train td`` from the settings, so that each has its sentence in --help."""
-    from training.settings import settings_help
-    from training.td_config import TDConfig, read_count
-
-    def td(
-        folder: Path | None, resume: bool, profile: bool, as_json: bool, **settings: Any
-    ) -> None:
-        from training import td as learning
-
-        given = {name: value for name, value in settings.items() if value is not None}
-        if "throws" in given:
-            given["throws"] = read_count(given["throws"])
-        if profile:
-            from training.td_profile import profile as measure
-            from training.td_profile import table
-
-            found = measure(TDConfig(**given))
-            typer.echo(_dumps(found) if as_json else table(found))
-            return
-        if resume and folder is None:
-            raise KimbleError("--resume needs the folder of the run")
-        folder = _free_folder(folder)
-        if resume:
-            net = learning.resume(folder, progress=not as_json)
-        else:
-            net = learning.train(TDConfig(**given), folder, progress=not as_json)
-        if as_json:
-            _as_json(folder, net.spec)
-        else:
-            typer.echo(f"agent   {net.spec}\nreport  {folder / 'report.md'}")
-
-    again = Annotated[bool, typer.Option("--resume", help="go on from the last checkpoint")]
-    shares = Annotated[
-        bool, typer.Option("--profile", help="only measure where the time goes, keep nothing")
-    ]
-    machine = Annotated[bool, typer.Option("--json", help="print one JSON object, no progress")]
-    extra = [("resume", again, False), ("profile", shares, False), ("as_json", machine, False)]
-    td.__signature__ = _parameters(settings_help(TDConfig), extra)  # type: ignore[attr-defined]
-    td.__doc__ = """Value learning: TD(lambda) over afterstates; writes a run folder.
+def _td(
+    folder: Path | None, given: dict[str, Any], resume: bool, profile: bool, json: bool
+) -> None:
+    """Value learning: TD(lambda) over afterstates; writes a run folder.
 
     The network learns what each seat's chance to win is, from games against itself, its past
     selves and heuristics. Play it as [bold]net:FOLDER[/bold].
 
     [bold]Example:[/bold] kimble train td --rules norske --players 4 --throws 200M
     """
-    return td
+    from training.checks import check_td, td_to_resume
+    from training.td_config import TDConfig
+
+    if profile:
+        _profile(TDConfig(**given), json)
+        return
+    place = _free_folder(folder, resume)
+    if resume:
+        td_to_resume(place, given)
+    else:
+        check_td(TDConfig(**given), place)
+
+    from training import td as learning
+
+    if resume:
+        net = learning.resume(place, progress=not json)
+    else:
+        net = learning.train(TDConfig(**given), place, progress=not json)
+    _tell(place, net.spec, json, "report.md")
 
 
-def _dumps(thing: Any) -> str:
-    import json
+def _profile(config: Any, json: bool) -> None:
+    """Print where the time of value learning goes."""
+    import json as writer
 
-    return json.dumps(thing)
+    from training.checks import check_td
+
+    check_td(config, None)
+
+    from training.td_profile import profile, table
+
+    found = profile(config)
+    typer.echo(writer.dumps(found) if json else table(found))
 
 
-def _distil_command() -> Callable[..., None]:
-    """Make the command ``train distil`` from the settings."""
-    from training.distil import DistilConfig
-    from training.settings import settings_help
-
-    def distil(folder: Path | None, as_json: bool, **settings: Any) -> None:
-        from training.distil import distil as fit
-
-        given = {name: value for name, value in settings.items() if value is not None}
-        folder = _free_folder(folder)
-        net = fit(DistilConfig(**given), folder, progress=not as_json)
-        if as_json:
-            _as_json(folder, net.spec)
-        else:
-            typer.echo(f"agent   {net.spec}")
-
-    machine = Annotated[bool, typer.Option("--json", help="print one JSON object, no progress")]
-    distil.__signature__ = _parameters(  # type: ignore[attr-defined]
-        settings_help(DistilConfig), [("as_json", machine, False)]
-    )
-    distil.__doc__ = """Fit a value network to exact win chances (two players).
+def _distil(folder: Path | None, given: dict[str, Any], json: bool) -> None:
+    """Fit a value network to exact win chances (two players).
 
     [bold]Example:[/bold] kimble train distil runs/exact --rules kimble --start kimble-2p
     """
-    return distil
+    from training.checks import check_distil
+    from training.distil_config import DistilConfig
+
+    config, place = DistilConfig(**given), _free_folder(folder)
+    check_distil(config, place)
+
+    from training.distil import distil as fit
+
+    net = fit(config, place, progress=not json)
+    _tell(place, net.spec, json, None)
 
 
-def _ppo_command() -> Callable[..., None]:
-    """Make the command ``train ppo`` from the settings, so that each has its sentence in --help."""
-    import inspect
+def _ppo(folder: Path | None, given: dict[str, Any], resume: bool, json: bool) -> None:
+    """Masked PPO against heuristics and past selves; writes a run folder.
 
-    from training.config import PPOConfig
-    from training.settings import settings_help
+    Play what it has learned as [bold]net:FOLDER/policy[/bold].
 
-    def ppo(folder: Path, resume: bool, **settings: Any) -> None:
-        from training.ppo import train
+    [bold]Example:[/bold] kimble train ppo runs/first --rules kombat --decisions 3000000
+    """
+    from training.checks import check_ppo
 
-        given = {name: value for name, value in settings.items() if value is not None}
-        agent = train(given, folder, resume=resume)
-        typer.echo(f"policy  {agent.spec}")
+    place = _free_folder(folder, resume)
+    check_ppo(given, place, resume)
 
-    def parameter(name: str, kind: Any, default: Any) -> inspect.Parameter:
-        return inspect.Parameter(
-            name, inspect.Parameter.KEYWORD_ONLY, annotation=kind, default=default
-        )
+    from training.ppo import train
 
-    where = Annotated[Path, typer.Argument(help="where the run is kept, e.g. runs/first")]
-    again = Annotated[bool, typer.Option("--resume", help="go on from the last checkpoint")]
-    parameters = [
-        parameter("folder", where, inspect.Parameter.empty),
-        parameter("resume", again, False),
-    ]
-    for name, default, text in settings_help(PPOConfig):
-        shown = text.replace("[", r"\[")  # rich would read brackets as style
-        option = typer.Option(help=shown, show_default=str(default))
-        kind = Annotated[type(default) | None, option]  # type: ignore[valid-type]
-        parameters.append(parameter(name, kind, None))
-    ppo.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    ppo.__doc__ = "Masked PPO against heuristics and past selves; writes a run folder."
-    return ppo
+    agent = train(given, place, resume=resume, progress=not json)
+    _tell(place, agent.spec, json, "report.html")
 
 
 def __getattr__(name: str) -> Any:
-    """Make a command when it is wanted: their settings lie in files that import torch."""
-    makers = {"ppo": _ppo_command, "td": _td_command, "distil": _distil_command}
-    if name in makers:
-        return makers[name]()
-    raise AttributeError(name)
+    """Make a command when it is wanted: the settings of the learners lie in other files."""
+    if name not in ("td", "distil", "ppo"):
+        raise AttributeError(name)
+    from training.config import PPOConfig
+    from training.distil_config import DistilConfig
+    from training.td_config import TDConfig
+
+    if name == "td":
+        return _command(_td, TDConfig, (RESUME, PROFILE, JSON))
+    if name == "distil":
+        return _command(_distil, DistilConfig, (JSON,))
+    return _command(_ppo, PPOConfig, (RESUME, JSON))

@@ -27,7 +27,8 @@ async def _run(request: Request, method: str, *arguments: Any) -> Any:
     return await state.keepers.run(getattr(state.host, method), *arguments)
 
 
-@router.post("", response_model=schema.CreateAnswer, status_code=201, responses=COMMON)
+@router.post("", response_model=schema.CreateAnswer, status_code=201,
+             responses={**COMMON, **errors("conflict")})  # fmt: skip
 async def create(request: Request, body: schema.CreateRequest) -> Response:
     """A new game. Its dice are fixed by a secret whose hash is told now."""
     return Json(await _run(request, "create", body), 201)

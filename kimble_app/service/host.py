@@ -31,6 +31,8 @@ from kimble_env.rules import find_rules
 
 LOG = logging.getLogger("kimble.service")
 INVITE, WATCH = "invite", "watch"
+CREATED, JOINED = "created", "joined"
+"""Under which a creation and a join are kept; the tokens come of their ids, which are not kept."""
 BOT_EVENTS = 40  # events of bots that one transaction holds, and a few
 KEPT_TABLES = 2_000
 QUEUED_EVENTS = 1_000  # a listener that is further behind must connect again
@@ -64,10 +66,17 @@ class Host:
         self.store, self.access, self.metrics, self.most = store, access, metrics, most
         self.loop: asyncio.AbstractEventLoop | None = None
         self._entries: OrderedDict[str, Entry] = OrderedDict()
-        self._lock = Lock()
-        self._open = store.count_open()
+        self._lock, self._creating = Lock(), Lock()
+        self._counting = Lock()
         self._bots = ThreadPoolExecutor(1, thread_name_prefix="kimble-bots")
-        self.metrics.games.set(self._open)
+        self._count_open()
+
+    def _count_open(self) -> int:
+        """Count the games going on, anew: other processes begin and end some too."""
+        with self._counting:
+            found = self.store.count_open()
+            self.metrics.games.set(found)
+        return found
 
     def resume(self) -> None:
         """Let bots go on where the service was stopped."""
@@ -83,8 +92,7 @@ class Host:
             for game in entries:
                 if self.store.last(game) is None:
                     self._drop(game)
-            self._open = self.store.count_open()
-            self.metrics.games.set(self._open)
+            self._count_open()
         return gone
 
     def close(self) -> None:
@@ -110,25 +118,46 @@ class Host:
             SEAT_LETTERS.index(letter): Chair("bot", bot.name or bot.agent, bot.agent, bot.level)
             for letter, bot in (body.bots or {}).items()
         }
-        if self._open >= self.most:
-            raise ApiError("too_many", "too many games are going on", retry_after=60)
         make = _Names(body.request_id)
         game, keys = make("game")[:16], {INVITE: make(INVITE), WATCH: make(WATCH)}
+        request = None if body.request_id is None else (INVITE, CREATED, _digest(CREATED, body))
+        if request is not None and self.store.last(game) is not None:
+            return self._created_before(game, keys, request)
         table = Table(game, secrets.token_bytes(32), self.access.agent)
         made = table.create(rules, bots)
         digests = {role: digest_of(token) for role, token in keys.items()}
-        try:
-            self.store.create(game, table.secret, made, table.status, _waits(table), digests)
-        except MovedError:  # this request has been carried out before
-            entry = self._entry(game)
-            self._check(entry, keys[INVITE], (INVITE,))
-            return {**keys, "state": entry.table.view()}
-        self._open += 1
-        self.metrics.games.set(self._open)
+        with self._creating:  # so that no two see the last free place
+            if self.store.count_open() >= self.most:
+                raise ApiError("too_many", "too many games are going on", retry_after=60)
+            try:
+                self.store.create(
+                    game, table.secret, made, table.status, _waits(table), digests, request
+                )
+            except MovedError:  # the same request came twice at once
+                if request is None:
+                    raise
+                return self._created_before(game, keys, request)
+        self._count_open()
         self._count(made)
         if table.bot_waits:
             self._bots.submit(self._drive, game)
         return {**keys, "state": table.view()}
+
+    def _created_before(
+        self, game: str, keys: dict[str, str], request: tuple[str, str, str]
+    ) -> dict[str, Any]:
+        """Answer a request for a game that has been carried out before."""
+        entry = self._entry(game)
+        self._check(entry, keys[INVITE], (INVITE,))
+        role, name, digest = request
+        self._same(self.store.request(game, role, name), digest)
+        with entry.lock:
+            return {**keys, "state": entry.table.view()}
+
+    def _same(self, found: tuple[str, int, int] | None, digest: str) -> None:
+        """Refuse a request whose id was used for another; ``found`` is what is known of that."""
+        if found is not None and not hmac.compare_digest(found[0], digest):
+            raise ApiError("conflict", "this request_id was used for another request", "request_id")
 
     def join(self, game: str, token: str | None, body: Any) -> dict[str, Any]:
         """Take a chair; return a ``JoinAnswer``. ``token`` is that of the invitation.
@@ -141,27 +170,31 @@ class Host:
         def ask(entry: Entry) -> dict[str, Any]:
             self._check(entry, token, (INVITE,))
             assert token is not None
-            again = self._joined_before(entry, token, body.request_id)
+            again = self._joined_before(entry, token, body)
             if again is not None:
                 return {**again, "state": entry.table.view()}
             made = entry.table.join(chair, body.name, body.nonce)
             letter = made[0]["seat"]
             key = _seat_token(token, letter, body.request_id)
             made += self._quick_bots(entry.table)
-            self._keep(entry, made, digests={letter: digest_of(key)})
+            asked = (letter, JOINED, _digest(JOINED, body))
+            self._keep(
+                entry, made, digests={letter: digest_of(key)},
+                request=None if body.request_id is None else asked,
+            )
             return {"seat": letter, "token": key, "state": entry.table.view()}
 
         return self._with(game, ask)
 
-    def _joined_before(
-        self, entry: Entry, token: str, request: str | None
-    ) -> dict[str, Any] | None:
+    def _joined_before(self, entry: Entry, token: str, body: Any) -> dict[str, Any] | None:
         """Return the seat that this very request has taken already, None if it has not."""
-        if request is None:
+        if body.request_id is None:
             return None
         for letter, digest in entry.digests.items():
-            key = _seat_token(token, letter, request)
+            key = _seat_token(token, letter, body.request_id)
             if letter in SEAT_LETTERS and hmac.compare_digest(digest_of(key), digest):
+                found = self.store.request(entry.table.id, letter, JOINED)
+                self._same(found, _digest(JOINED, body))
                 return {"seat": letter, "token": key}
         return None
 
@@ -175,7 +208,7 @@ class Host:
         def ask(entry: Entry) -> dict[str, Any]:
             letter = self._check(entry, token, tuple(SEAT_LETTERS))
             chair, table = SEAT_LETTERS.index(letter), entry.table
-            digest = digest_of(json.dumps([what, body.model_dump(exclude={"request_id"})]))
+            digest = _digest(what, body)
             if body.request_id is not None:
                 found = self.store.request(game, letter, body.request_id)
                 if found is not None:
@@ -192,8 +225,7 @@ class Host:
 
     def _again(self, entry: Entry, found: tuple[str, int, int], digest: str) -> dict[str, Any]:
         """Answer a request that was carried out before."""
-        if not hmac.compare_digest(found[0], digest):
-            raise ApiError("conflict", "this request_id was used for another request", "request_id")
+        self._same(found, digest)
         made = self.store.events(entry.table.id, found[1] - 1, found[2] - found[1] + 1)
         return {"events": made, "state": entry.table.view()}
 
@@ -312,8 +344,7 @@ class Host:
         entry.digests.update(digests or {})
         self._count(made)
         if table.status == OVER:
-            self._open -= 1
-            self.metrics.games.set(self._open)
+            self._count_open()
         self._tell(entry, made)
         if table.bot_waits:
             self._bots.submit(self._drive, table.id)
@@ -426,6 +457,11 @@ def _ask_table(table: Table, chair: int, what: str, body: Any) -> list[dict[str,
 
 def _waits(table: Table) -> str:
     return "bot" if table.bot_waits else "person"
+
+
+def _digest(what: str, body: Any) -> str:
+    """Return the digest of what a request asks for; its id does not count."""
+    return digest_of(json.dumps([what, body.model_dump(exclude={"request_id"})]))
 
 
 def digest_of(token: str) -> str:

@@ -113,9 +113,12 @@ class Store:
 
     def create(
         self, game: str, secret: bytes, made: Sequence[Mapping[str, Any]], status: str, waits: str,
-        digests: Mapping[str, str],
+        digests: Mapping[str, str], request: tuple[str, str, str] | None = None,
     ) -> None:  # fmt: skip
         """Store a new game, its first events and the digests of its tokens, by role.
+
+        Args:
+            request: as for :meth:`append`.
 
         Raises:
             MovedError: there is a game of this id.
@@ -128,6 +131,7 @@ class Store:
                 link.execute(games.insert().values(**row))
                 link.execute(tokens.insert(), _token_rows(game, digests))
                 link.execute(events.insert(), _event_rows(game, made, now))
+                _note_request(link, game, request, made)
         except IntegrityError as error:
             raise MovedError(game) from error
 
@@ -162,11 +166,7 @@ class Store:
                 link.execute(events.insert(), _event_rows(game, made, now))
                 if digests:
                     link.execute(tokens.insert(), _token_rows(game, digests))
-                if request is not None:
-                    role, name, digest = request
-                    row = {"game": game, "role": role, "request": name, "digest": digest,
-                           "first": first, "last": last}  # fmt: skip
-                    link.execute(requests.insert().values(**row))
+                _note_request(link, game, request, made)
         except IntegrityError as error:
             raise MovedError(game) from error
 
@@ -219,7 +219,8 @@ class Store:
 
     def count_open(self) -> int:
         """Return how many games are not over."""
-        query = sa.select(sa.func.count()).select_from(games).where(games.c.status != "over")
+        going = games.c.status.in_(("open", "running"))  # by the index, which != cannot use
+        query = sa.select(sa.func.count()).select_from(games).where(going)
         with self._engine.connect() as link:
             return int(link.scalar(query) or 0)
 
@@ -267,6 +268,18 @@ def _shown(url: str) -> str:
 
 def _token_rows(game: str, digests: Mapping[str, str]) -> list[dict[str, str]]:
     return [{"game": game, "role": role, "digest": text} for role, text in digests.items()]
+
+
+def _note_request(
+    link: sa.Connection, game: str, request: tuple[str, str, str] | None,
+    made: Sequence[Mapping[str, Any]],
+) -> None:  # fmt: skip
+    """Keep (role, id, digest) of a request with the events that it led to."""
+    if request is not None:
+        role, name, digest = request
+        row = {"game": game, "role": role, "request": name, "digest": digest,
+               "first": made[0]["n"], "last": made[-1]["n"]}  # fmt: skip
+        link.execute(requests.insert().values(**row))
 
 
 def _event_rows(game: str, made: Sequence[Mapping[str, Any]], now: float) -> list[dict[str, Any]]:

@@ -19,12 +19,12 @@ from kimble_app.service.dice import Dice, commitment
 from kimble_env.board import SEAT_LETTERS
 from kimble_env.errors import KimbleError
 from kimble_env.game import Game
-from kimble_env.notation import GameRecord
+from kimble_env.notation import GameRecord, Result
 from kimble_env.opponents import Agent, choose
 from kimble_env.rules import Rules, find_rules
 
 MOST_EVENTS = 20_000
-"""A game with more events goes nowhere: nothing more is taken in."""
+"""A game with so many events goes nowhere (bots may pass for ever): it is cut off, nobody wins."""
 OPEN, RUNNING, OVER = "open", "running", "over"
 
 Event = dict[str, Any]
@@ -68,6 +68,7 @@ class Table:
         self._calls: list[_Call] = []  # for each call of the game
         self._agreed: set[int] | None = None  # chairs that agree to the undo that was asked for
         self._made: list[Event] = []
+        self._result: dict[str, Any] | None = None  # how it ended
 
     # ------------------------------------------------------------------------------ what is asked
 
@@ -158,7 +159,7 @@ class Table:
 
     def play_bots(self, most: int) -> list[Event]:
         """Let bots throw and play while it is their turn, up to so many events and a few."""
-        while self.bot_waits and len(self._made) < most:
+        while self.bot_waits and len(self._made) < most and self.last < MOST_EVENTS:
             game = self._running()
             if game.die is None:
                 self._throw()
@@ -187,6 +188,9 @@ class Table:
         self._made.append(event)
 
     def _take(self) -> list[Event]:
+        """Return the events since this was last asked; a game that has too many ends with them."""
+        if self.status == RUNNING and self.last >= MOST_EVENTS:
+            self._end(Result("truncated", None))
         made, self._made = self._made, []
         return made
 
@@ -217,9 +221,11 @@ class Table:
     def _finish_if_over(self) -> None:
         game = self._running()
         if game.over:
-            nonces = {SEAT_LETTERS[c]: who.nonce for c, who in self.chairs.items()}
-            self._do("over", result=result_dict(game.result), secret=self.secret.hex(),
-                     nonces=nonces)  # fmt: skip
+            self._end(game.result)
+
+    def _end(self, result: Result | None) -> None:
+        nonces = {SEAT_LETTERS[c]: who.nonce for c, who in self.chairs.items()}
+        self._do("over", result=result_dict(result), secret=self.secret.hex(), nonces=nonces)
 
     def _count(self, kind: str, seat: int, fought: bool = False) -> int:
         """Return how many throws, or moves that fought, of a seat stand in the game."""
@@ -285,7 +291,7 @@ class Table:
         self._agreed = None
 
     def _on_over(self, event: Mapping[str, Any]) -> None:
-        self.status = OVER
+        self.status, self._result = OVER, event["result"]
 
     # ------------------------------------------------------------------------------- what there is
 
@@ -315,7 +321,8 @@ class Table:
     def _turn_of(self, chair: int) -> Game:
         game = self._running()
         if self.status == OVER:
-            raise ApiError("game_over", f"the game is over: {game.result}")
+            ended = game.result or f"cut off after {MOST_EVENTS} events, no winner"
+            raise ApiError("game_over", f"the game is over: {ended}")
         if self.chair_to_act != chair:
             whose = SEAT_LETTERS[self.chair_to_act]
             raise ApiError("not_your_turn", f"it is the turn of {whose}")
@@ -352,6 +359,8 @@ class Table:
         if game is not None:
             chair = SEAT_LETTERS[self.chair_to_act]
             view.update(standing(game), chair=chair, die=game.die)
+        if self.status == OVER:  # the game itself may not know that it was cut off
+            view.update(legal=[], over=True, result=self._result)
         return view
 
     def fair_record(self) -> dict[str, Any]:
