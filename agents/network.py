@@ -116,8 +116,9 @@ def _faults(rules: Rules, config: dict[str, Any], layers: list[Layer]) -> list[s
         "action_version": ACTION_VERSION,
     }
     faults = [
-        f"{key} is {config.get(key)!r}, expected {value!r}"
-        + (f" (made for {config.get('rules')!r}, asked for {str(rules)!r})" * (key == "rules_hash"))
+        f"made for {config.get('rules')!r}, asked for {str(rules)!r} (rules_hash {value})"
+        if key == "rules_hash"
+        else f"{key} is {config.get(key)!r}, expected {value!r}"
         for key, value in expected.items()
         if config.get(key) != value
     ]

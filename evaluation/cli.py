@@ -16,13 +16,23 @@ from typing import Any
 from evaluation.compare import Comparison, parity_test, print_comparison, write_comparison
 from evaluation.compare import compare as play_comparison
 from evaluation.match import DEFAULT_CAP, MatchResult, play_match
-from evaluation.planner import Need, measured_needs, needs_json, print_needs, typical_needs
+from evaluation.planner import (
+    Need,
+    check_half_width,
+    measured_needs,
+    needs_json,
+    print_needs,
+    typical_needs,
+)
 from evaluation.progress import clock, progress_bar
 from evaluation.table import print_table, write_json
 from evaluation.tabletop import make_agents
 from evaluation.tournament import Tournament, make_settings, play_tournament
 from kimble_env.errors import KimbleError
 from kimble_env.rules import Rules, find_rules
+
+LEAST_PILOT = 100
+"""Games without which a pilot match tells nothing of how shares spread."""
 
 Spec = str | Callable[..., Any]
 
@@ -226,6 +236,7 @@ def plan(
     Raises:
         KimbleError: anything given that cannot be, with the reason.
     """
+    check_half_width(half_width)
     found = _rules_with(rules, pieces)
     wanted = f"±{100 * half_width:g} points (95 %)"
     if not specs:
@@ -237,6 +248,8 @@ def plan(
         else:
             print_needs(needs, f"{wanted}, {count} players", caption)
         return needs
+    if pilot < LEAST_PILOT:
+        raise KimbleError(f"a pilot match has at least {LEAST_PILOT} games, got {pilot}")
     lineup = _line_up(specs, _player_count(specs, rules, found, players))
     if found.players != len(lineup):
         found = found.replace(players=len(lineup))

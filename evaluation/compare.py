@@ -27,6 +27,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evaluation.match import DEFAULT_CAP, Progress, check_numbers
+from evaluation.planner import check_half_width
 from evaluation.statistics import Interval, confidence_sequence
 from evaluation.tabletop import Chunk, Seating, Table, agent_names, make_agents
 from evaluation.tournament import choose_kinds, kind_counts, kind_seatings
@@ -100,6 +101,12 @@ class Comparison:
         """The verdict as one sentence."""
         low, high = (100.0 * (bound - 0.5) for bound in self.interval)
         first, second = self.agents
+        if self.blocks < _LEAST_BLOCKS:
+            return (
+                f"too few games to tell {first} and {second} apart: a verdict needs "
+                f"{_LEAST_BLOCKS} seeds of dice, {_LEAST_BLOCKS * self.games // self.blocks:,} "
+                "games at these tables."
+            )
         if self.verdict == "A":
             return f"{first} is better than {second}: it leads by {low:.2f} to {high:.2f} points."
         if self.verdict == "B":
@@ -151,8 +158,7 @@ def compare(
     """
     check_numbers(games=(games, 1), seed=(seed, 0), cap=(cap, 1))
     check_workers(workers)
-    if not 0.0 < half_width < 0.5:
-        raise KimbleError(f"half_width must lie between 0 and 0.5 (a share), got {half_width!r}")
+    check_half_width(half_width)
     found = find_rules(rules)
     if players is not None and players != found.players:
         if players not in (2, 3, 4) or found.two_colours:
@@ -174,8 +180,8 @@ def compare(
         series.names,
         chosen,
         float(scores.mean()),
-        _sequence(scores),
-        _sequence(raw),
+        _shares(_sequence(scores)),
+        _shares(_sequence(raw)),
         series.by_kind(adjust is not None),
         series.games,
         len(scores),
@@ -194,6 +200,11 @@ def _sequence(scores: npt.NDArray[np.float64]) -> Interval:
     return confidence_sequence(
         float(scores.mean()), spread / len(scores), len(scores), 0.95, _TUNED_FOR
     )
+
+
+def _shares(interval: Interval) -> Interval:
+    """Cut an interval off where there are no shares."""
+    return max(0.0, interval[0]), min(1.0, interval[1])
 
 
 def _verdict(scores: npt.NDArray[np.float64]) -> str:
@@ -316,12 +327,14 @@ class _Series:
         found = {}
         for k, kind in enumerate(self.kinds):
             scores = self.scores(adjusted, k)
-            half = 1.96 * float(scores.std()) / len(scores) ** 0.5
+            # one block alone tells nothing of its spread
+            spread = float(scores.std()) if len(scores) > 1 else float("inf")
+            half = 1.96 * spread / len(scores) ** 0.5
             mean = float(scores.mean())
             found[kind] = (
                 mean,
                 kind_counts(kind)[0] / self.rules.players,
-                (mean - half, mean + half),
+                _shares((mean - half, mean + half)),
             )
         return found
 

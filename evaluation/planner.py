@@ -20,6 +20,19 @@ from evaluation.match import MatchResult
 from kimble_env.errors import KimbleError
 
 
+def check_half_width(half_width: float) -> None:
+    """Refuse a half-width that no interval of a share can be asked to have.
+
+    Raises:
+        KimbleError: it is not above 0 and below 0.5.
+    """
+    if not 0.0 < half_width < 0.5:
+        raise KimbleError(
+            f"half_width must lie above 0 and below 50 points (a share of 0.5), got "
+            f"{100.0 * half_width:g} points"
+        )
+
+
 def games_needed(
     half_width: float,
     share: float,
@@ -45,8 +58,8 @@ def games_needed(
     Raises:
         KimbleError: numbers out of range.
     """
+    check_half_width(half_width)
     for name, value, good in (
-        ("half_width", half_width, 0.0 < half_width < 0.5),
         ("share", share, 0.0 <= share <= 1.0),
         ("confidence", confidence, 0.0 < confidence < 1.0),
         ("design_effect", design_effect, 0.0 < design_effect < math.inf),

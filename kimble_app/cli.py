@@ -69,7 +69,9 @@ def main() -> None:
         typer.echo(f"error: the module {error.name} is not installed{remedy}", err=True)
         sys.exit(2)
     except OSError as error:  # a full disk, a file that cannot be opened; click ends broken pipes
-        typer.echo(f"error: {error}", err=True)
+        named = error.filename is not None and error.strerror
+        text = f"{error.filename}: {error.strerror}" if named else str(error)
+        typer.echo(f"error: {text}", err=True)
         sys.exit(1)
     except KeyboardInterrupt:
         sys.exit(130)

@@ -67,7 +67,10 @@ def pick_game(path: Path, number: int | None) -> tuple[GameRecord, int]:
         KimbleError: the file has no such game, or none at all.
         OSError: it cannot be opened.
     """
-    records = read_records(path)
+    try:
+        records = read_records(path)
+    except KimbleError as error:
+        raise KimbleError(f"{path}: {error}") from error
     if not records:
         raise KimbleError(f"{path} holds no game")
     if number is not None and not 1 <= number <= len(records):

@@ -294,6 +294,8 @@ def test_a_page_that_cannot_be_written_is_said_before_the_work(
     done = CliRunner().invoke(app, ["analyze", str(path), "--out", str(page)])
     assert isinstance(done.exception, FileNotFoundError)
     assert done.exception.filename == str(page.parent)
+    done = CliRunner().invoke(app, ["analyze", str(path), "--out", str(tmp_path)])
+    assert isinstance(done.exception, IsADirectoryError)
 
 
 def test_nobody_waits_for_a_table_to_be_solved(monkeypatch: pytest.MonkeyPatch) -> None:

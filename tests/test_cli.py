@@ -115,6 +115,17 @@ def test_mistakes_end_with_one_clear_line(
     assert list(tmp_path.iterdir()) == []
 
 
+def test_files_that_cannot_be_read_are_named(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("no record\n")
+    for name, code, message in (
+        ("nothere.jsonl", 1, "error: nothere.jsonl: No such file or directory\n"),
+        ("notes.txt", 2, "error: notes.txt: record line 1: not JSON"),
+    ):
+        done = kimble("watch", name, cwd=tmp_path)
+        assert done.returncode == code
+        assert done.stderr.startswith(message)
+
+
 REFUSED = (
     ("td", "--players 9", "players must lie in 2..4, got 9"),
     ("td", "--throws many", "must be like 40M"),

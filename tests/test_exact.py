@@ -37,7 +37,7 @@ from agents.exact.table import (
     table_path,
     write_table,
 )
-from kimble_env.errors import RulesError
+from kimble_env.errors import KimbleError, RulesError
 from kimble_env.game import Game
 from kimble_env.kernel import (
     STATE,
@@ -625,6 +625,12 @@ def test_opposite_seats_hold_both_bounds_in_one_solve(text: str) -> None:
     gap, share = gap_of([low])
     assert gap_of([low, high]) == pytest.approx((gap, share), abs=1e-9)
     assert gap > 1e-3
+
+
+def test_numbers_that_cannot_be_are_refused() -> None:
+    for options in ({"threads": 0}, {"tolerance": -1.0}, {"tolerance": float("nan")}):
+        with pytest.raises(KimbleError, match=next(iter(options))):
+            Solver(two_seats("kimble", 1), **options)  # type: ignore[arg-type]
 
 
 def test_the_bracket_can_be_had_without_the_value(tmp_path: Path) -> None:

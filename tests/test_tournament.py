@@ -389,7 +389,7 @@ def test_the_planner_s_numbers() -> None:
     for share in (0.1, 0.25, 0.5, 0.74):
         assert half_width_of(games_needed(0.004, share), share) == pytest.approx(0.004, rel=1e-3)
     for arguments in ((0.0, 0.5), (0.6, 0.5), (0.01, 1.5)):
-        with pytest.raises(KimbleError, match="out of range"):
+        with pytest.raises(KimbleError, match="out of range|must lie above 0"):
             games_needed(*arguments)
     assert [need.share for need in typical_needs(0.005, 4)] == [0.25, 0.4]
 
@@ -442,6 +442,19 @@ def test_compare_tells_better_from_equal(capsys: pytest.CaptureFixture[str]) -> 
     out = " ".join(capsys.readouterr().out.split())
     assert "not told apart: the lead of random lies between" in out
     assert "self-test parity: ok" in out
+
+
+def test_compare_says_when_it_has_seen_too_little() -> None:
+    """… and claims no shares that there are not."""
+    for games in (10, 300):
+        found = compare("mixed", "random", players=4, json=True, games=games)
+        assert found.verdict == "neither"
+        assert "too few games to tell mixed and random apart" in found.sentence
+        assert "100 seeds of dice, 1,400 games" in found.sentence
+        for low, high in (found.interval, found.raw, *(row[2] for row in found.by_kind.values())):
+            assert 0.0 <= low < high <= 1.0
+    with pytest.raises(KimbleError, match="got 90 points"):
+        compare("mixed", "random", half_width=0.9)
 
 
 def test_compare_goes_on_to_the_half_width_if_asked() -> None:
@@ -549,8 +562,11 @@ def test_the_plan_command(capsys: pytest.CaptureFixture[str]) -> None:
     plan(["mixed", "random"], players=2, pilot=400)
     out = capsys.readouterr().out
     assert "±0.5 points (95 %)" in out
-    with pytest.raises(KimbleError, match="half_width is out of range"):
-        plan(half_width=0.0)
+    for width in (0.0, -0.01, 0.9):
+        with pytest.raises(KimbleError, match="above 0 and below 50 points"):
+            plan(half_width=width)
+    with pytest.raises(KimbleError, match="a pilot match has at least 100 games, got 1"):
+        plan(["mixed", "random"], players=2, pilot=1)
 
 
 # ----------------------------------------------------------------------------------- luck taken off

@@ -37,6 +37,7 @@ from agents.exact.transitions import SeatMoves, check_supported
 from agents.exact.units import SeatUnits, UnitLayer, check_units
 from kimble_env._jit import NOTE
 from kimble_env.rules import Rules, find_rules
+from kimble_env.threads import check_threads
 
 Say = Callable[[str], None]
 START = {"value": (0.5, 0.5), "lower": (0.0, 1.0), "upper": (1.0, 0.0)}
@@ -108,6 +109,9 @@ class Solver:
         self.dtype = np.dtype(np.float32 if self.rules.pieces > 3 else np.float64)
         if self.tolerance is None:
             self.tolerance = DEFAULT_TOLERANCE[self.rules.pieces]
+        if not 0.0 <= self.tolerance < 1.0:
+            raise TableError(f"tolerance must lie between 0 and 1, got {self.tolerance}")
+        self.threads = check_threads(self.threads)
         ring = self.rules.board.ring
         same = 2 * self.rules.array[4 * first + second] == ring  # the seats see each other alike
         self.opposite = bool(same)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from errno import ENOENT
+from errno import EISDIR, ENOENT
 from pathlib import Path
 from typing import Annotated
 
@@ -46,6 +46,8 @@ def analyze(
     chosen, _ = pick_game(record, game)
     if page is not None and not page.parent.is_dir():  # said now, not after the work
         raise FileNotFoundError(ENOENT, "there is no such folder", str(page.parent))
+    if page is not None and page.is_dir():
+        raise IsADirectoryError(EISDIR, "that is a folder, name a file", str(page))
     found = analyse(chosen, reference=reference, ahead=ahead)
     if page is not None:
         write_whole(page, analysis_page(found))

@@ -60,4 +60,12 @@ def solve(
         typer.echo(writer.dumps(found, indent=1))
         return
     for name, value in found.items():
-        typer.echo(f"{name:20}{value}")
+        if value is not None:  # not asked for
+            typer.echo(f"{name:20}{_shown(value)}")
+
+
+def _shown(value: object) -> str:
+    """Return a figure for people: 1,234,567 or 0.514756; anything else as it is."""
+    if isinstance(value, float):
+        return f"{value:.8g}"
+    return f"{value:,}" if isinstance(value, int) else str(value)
