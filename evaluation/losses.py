@@ -328,7 +328,11 @@ def read_public(rules: str | Rules, path: Path | None = None) -> PublicSet:
     if header.get("format") != FORMAT or header.get("sha256") != digest(arrays):
         raise KimbleError(f"{path}: damaged, or not of format {FORMAT}: the checksum does not fit")
     if header["rules_hash"] != rules.hash or header["seats"] != list(rules.seats):
-        raise KimbleError(f"{path}: made for {header['rules']} {header['seats']}, not for {rules}")
+        raise KimbleError(
+            f"the public set {path.stem} is made for {header['rules']}, seats {header['seats']}, "
+            f"not for {rules}, seats {list(rules.seats)}; --reference exact, best or linear judges "
+            "decisions that are drawn anew"
+        )
     positions = unpack(arrays, rules)
     values, errors = (np.full((len(positions), rules.board.actions), np.nan) for _ in range(2))
     rows = np.repeat(np.arange(len(positions)), arrays["counts"])

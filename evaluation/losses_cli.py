@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from evaluation.losses import PHASES, Losses, decision_losses, read_public, sample_decisions
+from evaluation.match import check_numbers
 from kimble_env import __version__
 from kimble_env.errors import KimbleError
 from kimble_env.rules import find_rules
@@ -32,6 +33,7 @@ def losses(
         if players not in (2, 3, 4):
             raise KimbleError(f"players must be 2, 3 or 4, got {players!r}")
         found = found.replace(players=players)
+    check_numbers(positions=(positions, 1), repeats=(repeats, 1), seed=(seed, 0))
     judge: Any = read_public(found) if reference == "public" else reference
     asked = judge.positions if reference == "public" else sample_decisions(found, positions, seed)
     results = [decision_losses(agent, asked, found, judge, repeats) for agent in agents]

@@ -192,7 +192,10 @@ class Settings:
             if header.get(name) != value
         ]
         if faults:
-            raise RecordError(f"{path} is of another tournament: {'; '.join(faults)}")
+            raise RecordError(
+                f"{path} is of another tournament: {'; '.join(faults)}; keep this one in another "
+                "file (--record)"
+            )
 
     def known_pairs(self, header: dict[str, Any]) -> dict[int, int] | None:
         """Return which pair of a record is which pair here: those of the same two agents.
@@ -389,7 +392,8 @@ def make_settings(
     """
     specs = tuple(agents)
     if len(specs) < 2 or len(set(specs)) < len(specs):
-        raise KimbleError(f"a tournament needs two different agents or more, got {list(specs)}")
+        got = ", ".join(map(str, specs)) or "none"
+        raise KimbleError(f"a tournament needs two different agents or more, each once; got {got}")
     if not all(isinstance(spec, str) for spec in specs):
         raise KimbleError("name the agents of a tournament by specs, so that it can resume")
     missing = [spec for spec in against or () if spec not in specs]

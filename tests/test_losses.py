@@ -272,3 +272,17 @@ def test_bad_input_is_refused() -> None:
         decision_losses("nobody", positions, rules, "linear")
     with pytest.raises(KimbleError, match="made for kimble"):
         public_losses("random", "kimble[two_colours=yes]")
+
+
+def test_the_command_names_what_cannot_be() -> None:
+    from evaluation.losses_cli import losses
+
+    for name, options in (
+        ("positions", {"positions": 0}),
+        ("repeats", {"repeats": 0}),
+        ("seed", {"seed": -3, "reference": "linear"}),
+    ):
+        with pytest.raises(KimbleError, match=f"{name} must be a whole number"):
+            losses(["cautious"], players=2, **options)  # type: ignore[arg-type]
+    with pytest.raises(KimbleError, match=r"not for kimble\[pieces=2\].*--reference exact"):
+        losses(["cautious"], "kimble[pieces=2]", 2)
