@@ -19,7 +19,8 @@ from kimble_env._jit import CODE_CACHE, COMPILED
 def compiler(name: str, *sources: str | Path, **options: Any) -> Callable[..., Any]:
     """Return a decorator that compiles: nogil, cached in a folder of its own.
 
-    It takes the function, and more options of ``numba.njit`` for that function.
+    It takes the function, and more options of ``numba.njit`` for that function: ``_nrt=True`` for
+    one that makes arrays, which others cannot (see ``kimble_env._jit.njit``).
 
     Args:
         name: what the folder's name begins with.
@@ -31,7 +32,7 @@ def compiler(name: str, *sources: str | Path, **options: Any) -> Callable[..., A
     for source in (__file__, *sources):
         digest.update(Path(source).name.encode() + Path(source).read_bytes())
     folder = str(CODE_CACHE / f"{name}-{digest.hexdigest()[:16]}")
-    every = {"cache": True, "nogil": True, "error_model": "numpy", **options}
+    every = {"cache": True, "nogil": True, "error_model": "numpy", "_nrt": False, **options}
 
     def compile_it(function: Any, **more: Any) -> Any:
         if not COMPILED:
@@ -39,7 +40,7 @@ def compiler(name: str, *sources: str | Path, **options: Any) -> Callable[..., A
         previous = numba.config.CACHE_DIR
         numba.config.CACHE_DIR = folder
         try:
-            return numba.njit(**every, **more)(function)
+            return numba.njit(**{**every, **more})(function)
         finally:
             numba.config.CACHE_DIR = previous
 

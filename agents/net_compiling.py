@@ -11,7 +11,10 @@ from agents.compiling import compiler
 F = TypeVar("F", bound=Callable[..., Any])
 
 HERE = Path(__file__).parent
-SOURCES = tuple(HERE / name for name in ("net_compiling.py", "net_features.py", "net_kernel.py"))
+SOURCES = tuple(
+    HERE / name
+    for name in ("net_compiling.py", "net_features.py", "net_kernel.py", "row_sums.py")
+)
 # "nnan" and "ninf" are left out, since a softmax takes no part of an infinite logit.
 REORDER = {"reassoc", "nsz", "arcp", "contract"}
 

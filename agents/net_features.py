@@ -61,6 +61,8 @@ captures is clean.
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import numpy.typing as npt
 
@@ -155,6 +157,21 @@ def feature_names(rules: Rules) -> list[str]:
     return names
 
 
+def used_columns(rules: Rules) -> npt.NDArray[np.int64]:
+    """Return the entries of the vector, ascending, that are not about seats which never play.
+
+    Half of them with two players; all of them with more. The others are zero in every position.
+    """
+    steps = {(other - seat) & 3 for seat in rules.seats for other in rules.seats}
+    used = []
+    for at, name in enumerate(feature_names(rules)):
+        about = re.match(r"seat (\d)(?: hits (\d))?", name)
+        seats = () if about is None else [int(seat) for seat in about.groups() if seat]
+        if steps.issuperset(seats):
+            used.append(at)
+    return np.array(used)
+
+
 def _pair_names(words: tuple[str, ...]) -> list[str]:
     return [
         f"seat {attacker} hits {(attacker + step) & 3}: {word}"
@@ -180,37 +197,42 @@ def _seat_block(s, r, seat, ego, first, second, own, waiting, index, value, n):
     """
     tail = first + r[R_RING] + r[R_STRETCH_LAST] - r[R_LEAVE]
     home, total, paired = 0, 0, 0
-    for k in range(r[R_PIECES]):
+    for k in range(4):  # -1 where there is no piece
         p = int(s["pieces"][seat, k])
         total += p + 1
-        if p < 0:
-            continue
-        if p > r[R_STRETCH_LAST]:
-            home += 1
-            continue
-        size, lower = 0, 0
-        for j in range(r[R_PIECES]):
-            same = s["pieces"][seat, j] == p
-            size += same
-            lower += same and j < k
-        paired += size > 1
-        if lower > 0:
-            continue  # a battery is one entry
-        field = r[R_RING] + p - r[R_LEAVE] - 1
-        if p <= r[R_LEAVE]:
-            field = seen_from(r, seat, p, ego)
-        n = _put(index, value, n, first + field, float(size))
+        home += p > r[R_STRETCH_LAST]
+        size, counted = 1, (p >= 0) & (p <= r[R_STRETCH_LAST])
+        if r[R_BATTERIES] != 0:
+            size, lower = _pieces_with(s, r, seat, k)
+            paired += counted & (size > 1)
+            counted &= lower == 0  # a battery is one entry
+        field = seen_from(r, seat, p, ego)
+        if p > r[R_LEAVE]:
+            field = r[R_RING] + p - r[R_LEAVE] - 1
+        n = _put(index, value, n, first + field, float(size) if counted else 0.0)
         if second >= 0:
-            n = _put(index, value, n, second + field, size - 1.0)
-    for k in range(waiting):
-        n = _put(index, value, n, tail + k, 1.0)
-    for k in range(home):
-        n = _put(index, value, n, tail + 4 + k, 1.0)
+            n = _put(index, value, n, second + field, size - 1.0 if counted else 0.0)
+    for k in range(4):
+        n = _put(index, value, n, tail + k, 1.0 if waiting > k else 0.0)
+    if r[R_HOME] != NO_HOME:
+        for k in range(4):
+            n = _put(index, value, n, tail + 4 + k, 1.0 if home > k else 0.0)
     whole = float(r[R_PIECES] * (r[R_GOAL] + 1))
     n = _put(index, value, n, tail + 8, total / whole)
     n = _put(index, value, n, tail + 9, 1.0)
     n = _put(index, value, n, tail + 10, 0.25 * paired)
     return _ways(s, r, own, waiting, home, tail + 11, index, value, n)
+
+
+@inlined
+def _pieces_with(s, r, seat, k):
+    """Return how many pieces of a seat stand where its piece k does, and how many before it."""
+    p, size, lower = int(s["pieces"][seat, k]), 0, 0
+    for j in range(4):
+        same = s["pieces"][seat, j] == p
+        size += same
+        lower += same & (j < k)
+    return size, lower
 
 
 @inlined
@@ -222,13 +244,13 @@ def _ways(s, r, own, waiting, home, at, index, value, n):
     has_home = r[R_HOME] != NO_HOME
     inside = limit & ~((1 << r[R_HOME]) - 1) if has_home else free & ~((1 << (r[R_LEAVE] + 1)) - 1)
     out = own if has_home else track  # fields of pieces that have not arrived
-    moves, arrivals = 0, 0
+    moves, arrivals, enters = 0, 0, (waiting > 0) & (own & 1 == 0)
     for die in range(1, 7):
-        moves += ((own << die) & free) != 0 or (die == 6 and waiting > 0 and own & 1 == 0)
+        moves += (((own << die) & free) != 0) | ((die == 6) & enters)
         arrivals += ((out << die) & inside) != 0
     n = _put(index, value, n, at, moves / 6.0)
     n = _put(index, value, n, at + 1, arrivals / 6.0)
-    last = waiting == 0 and out & (out - 1) == 0
+    last = (waiting == 0) & (out & (out - 1) == 0)
     return _put(index, value, n, at + 2, arrivals / 6.0 if last else 0.0)
 
 
@@ -239,10 +261,10 @@ def _from_leave(s, r, seat):
     Shifted right by R_LEAVE - t it has bit d where a piece stands d fields before progress t.
     """
     bits = 0
-    for k in range(r[R_PIECES]):
+    for k in range(4):
         p = int(s["pieces"][seat, k])
-        if p >= 0 and p <= r[R_LEAVE]:
-            bits |= 1 << (r[R_LEAVE] - p)
+        on_track = (p >= 0) & (p <= r[R_LEAVE])
+        bits |= int(on_track) << ((r[R_LEAVE] - p) & 63)
     return bits
 
 
@@ -255,21 +277,20 @@ def _pair_block(s, r, attacker, victim, track, waiting, six, first, second, inde
     """
     lap = float(r[R_LEAVE] + 1)
     faces, fire, battles, far, risk, stake, wall = 0, 0.0, 0.0, 0.0, 0.0, 0.0, 0
-    for k in range(r[R_PIECES]):
+    for k in range(4):
         q = int(s["pieces"][victim, k])
-        if q < 0 or q > r[R_LEAVE]:
-            continue
         t = seen_from(r, victim, q, attacker)
-        if t > r[R_LEAVE]:
-            continue  # not on the attacker's route
-        ways = (track >> (r[R_LEAVE] - t)) & 0b1111111111110  # bit d: a piece stands d behind
+        # on the track, and on the attacker's route
+        met = (q >= 0) & (q <= r[R_LEAVE]) & (t <= r[R_LEAVE])
+        behind = track >> ((r[R_LEAVE] - t) & 63)  # bit d: a piece stands d fields behind
+        ways = behind & 0b1111111111110 if met else 0
         if q == 0 and r[R_PROTECTED] != 0:
             wall = count_bits(ways & 0b1111110)
             continue
         weight = (q + 1) / lap
         far += weight * count_bits(ways >> 7)
-        if waiting > 0 and t <= 6:
-            ways |= 1 << (6 + t)  # with the 6 that enters first; not for ``far``
+        # with the 6 that enters first; not for ``far``
+        ways |= int(met & (waiting > 0) & (t <= 6)) << ((6 + t) & 63)
         near = ways & 0b1111110
         faces |= near
         struck = count_bits(near) * weight

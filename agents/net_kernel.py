@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from agents.net_compiling import fast, inlined
 from agents.net_features import MOST_INPUTS, position_inputs
+from agents.row_sums import LANES, add_all_rows, add_rows
 from kimble_env.features import decision_key, weighted_action
 from kimble_env.kernel import (
     RUNNING,
@@ -37,12 +38,16 @@ from kimble_env.kernel import (
 
 Floats = npt.NDArray[np.float32]
 
+LOGITS = LANES  # one for each of four seats, padded to a whole vector
+LOWEST = np.float32(-1e30)
+
 
 class Net(NamedTuple):
     """K networks of one shape.
 
-    A row of ``params`` holds w1 [F, H1], b1 [H1], w2 [H2, H1], b2 [H2], w3 [4, H2], b3 [4], one
-    after the other: one flat array costs a compiled call far less than six.
+    A row of ``params`` holds w1 [F, H1], b1 [H1], w2 [H1, H2], b2 [H2], w3 [H2, 8], b3 [8], one
+    after the other: one flat array costs a compiled call far less than six. H1 and H2 are multiples
+    of 8; of the last layer's eight columns four are zero.
     """
 
     params: Floats  # float32 [K, P]
@@ -54,59 +59,30 @@ class Scratch(NamedTuple):
 
     states: npt.NDArray[np.void]  # STATE [2]
     index: npt.NDArray[np.int32]  # [MOST_INPUTS + 3]: which inputs are not zero; then F, H1, H2
-    work: Floats  # [MOST_INPUTS + H1 + H2 + 16]: their values, two layers, chances of seats
+    work: Floats  # [MOST_INPUTS + H1 + H2 + 20]: their values, two layers, chances of seats
 
 
-def make_net(layers: Sequence[Sequence[npt.ArrayLike]]) -> Net:
-    """Return a Net of K = len(layers) networks: each w1, b1, w2, b2, w3, b3 as above."""
-    rows = [np.concatenate([np.asarray(x, np.float32).ravel() for x in part]) for part in layers]
-    inputs, hidden = np.shape(layers[0][0])
-    return Net(np.ascontiguousarray(np.stack(rows)), (inputs, hidden, len(layers[0][3])))
+def make_net(networks: Sequence[Sequence[tuple[Floats, Floats]]]) -> Net:
+    """Return a Net of networks of one shape, each as three layers (weights [out, in], biases)."""
+    rows = []
+    for first, second, (weights, biases) in networks:
+        last = np.zeros((LOGITS, len(weights[0])), np.float32), np.zeros(LOGITS, np.float32)
+        last[0][:4], last[1][:4] = weights, biases
+        parts = [part for w, b in (first, second, last) for part in (w.T.ravel(), b)]
+        rows.append(np.concatenate(parts).astype(np.float32))
+    (first, _), (second, _), _ = networks[0]
+    return Net(np.stack(rows), (first.shape[1], len(first), len(second)))
 
 
 def make_scratch(net: Net) -> Scratch:
     """Return working memory for networks of this shape."""
     index = np.zeros(MOST_INPUTS + 3, np.int32)
     index[MOST_INPUTS:] = net.shape
-    size = MOST_INPUTS + net.shape[1] + net.shape[2] + 16
+    size = MOST_INPUTS + net.shape[1] + net.shape[2] + 20
     return Scratch(np.zeros(2, STATE), index, np.zeros(size, np.float32))
 
 
 # -------------------------------------------------------------------------------------- the network
-
-
-@inlined
-def _first_layer(p, bias, width, index, value, n, h):
-    """Add up the rows of the inputs, four at a time; ReLU."""
-    for j in range(width):
-        h[j] = p[bias + j]
-    i = 0
-    while i + 4 <= n:
-        a = p[index[i] * width : (index[i] + 1) * width]
-        b = p[index[i + 1] * width : (index[i + 1] + 1) * width]
-        c = p[index[i + 2] * width : (index[i + 2] + 1) * width]
-        d = p[index[i + 3] * width : (index[i + 3] + 1) * width]
-        xa, xb, xc, xd = value[i], value[i + 1], value[i + 2], value[i + 3]
-        for j in range(width):
-            h[j] += (xa * a[j] + xb * b[j]) + (xc * c[j] + xd * d[j])
-        i += 4
-    while i < n:
-        a, xa = p[index[i] * width : (index[i] + 1) * width], value[i]
-        for j in range(width):
-            h[j] += xa * a[j]
-        i += 1
-    for j in range(width):
-        h[j] = max(h[j], np.float32(0.0))
-
-
-@inlined
-def _next_layer(p, at, x, size, width, lowest, out):
-    """Multiply by the weights [width, size] at ``at``, add the bias behind them; cut at lowest."""
-    for j in range(width):
-        row, total = p[at + j * size : at + (j + 1) * size], np.float32(0.0)
-        for i in range(size):
-            total += x[i] * row[i]
-        out[j] = max(total + p[at + width * size + j], lowest)
 
 
 @fast
@@ -120,13 +96,13 @@ def forward(p, index, work, n):
         n: number of inputs that are not zero.
     """
     inputs, first, second = index[MOST_INPUTS], index[MOST_INPUTS + 1], index[MOST_INPUTS + 2]
-    h1 = work[MOST_INPUTS : MOST_INPUTS + first]
-    h2 = work[MOST_INPUTS + first : MOST_INPUTS + first + second]
-    logits = work[MOST_INPUTS + first + second :]
-    _first_layer(p, inputs * first, first, index, work, n, h1)
-    at = (inputs + 1) * first
-    _next_layer(p, at, h1, first, second, np.float32(0.0), h2)
-    _next_layer(p, at + (first + 1) * second, h2, second, 4, np.float32(-1e30), logits)
+    h1, h2 = MOST_INPUTS, MOST_INPUTS + first
+    b1, zero = inputs * first, np.float32(0.0)
+    b2 = b1 + first + first * second
+    b3 = b2 + second + second * LOGITS
+    add_rows(p, 0, b1, first, index, work, n, work, h1, zero)
+    add_all_rows(p, b1 + first, b2, second, work, h1, first, work, h2, zero)
+    add_all_rows(p, b2 + second, b3, LOGITS, work, h2, second, work, h2 + second, LOWEST)
 
 
 @inlined
@@ -157,7 +133,7 @@ def win_chances(s, r, p, index, work, out):
     if s["status"] == RUNNING:
         n = position_inputs(s, r, index, work)
         forward(p, index, work, n)
-        _share_out(s, work[len(work) - 16 :], out)
+        _share_out(s, work[len(work) - 20 :], out)
         return
     if s["status"] == WON:
         for seat in range(4):
@@ -350,7 +326,7 @@ def forward_batch(features, present, params, scratch, out):
         out: float32 [B, 4], overwritten.
     """
     index, work = scratch.index, scratch.work
-    logits = work[len(work) - 16 :]
+    logits = work[len(work) - 20 :]
     for i in range(len(features)):
         n = 0
         for at in range(features.shape[1]):

@@ -29,7 +29,7 @@ Layer = tuple[Floats, Floats]
 NOBODY = -1.0
 """The action code of a row without a move."""
 
-fast = compiler("policy", HERE / "net_compiling.py", __file__, fastmath=REORDER)
+fast = compiler("policy", HERE / "net_compiling.py", __file__, fastmath=REORDER, _nrt=True)
 
 
 class Columns(NamedTuple):

@@ -9,6 +9,8 @@ Nothing here knows a rule: where pieces may be hit is asked of the kernel.
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from agents.compiling import compiler
@@ -28,6 +30,7 @@ from kimble_env.kernel import (
 from kimble_env.rules import R_LEAVE, R_PIECES
 
 _compiled = compiler("position", __file__)
+_allocating = partial(_compiled, _nrt=True)
 
 SLOTS = 33
 """Progresses that have a feature of their own: 0..32, the route of the board ``kimble28``."""
@@ -242,7 +245,7 @@ def linear_value(s, r, weights, work, values):
         values[seat] /= total
 
 
-@_compiled
+@_allocating
 def linear_value_batch(states, r, weights, values):
     """Write the chances of every position to ``values`` float64 [B, 4]."""
     work = np.empty((4, COUNT))
@@ -250,7 +253,7 @@ def linear_value_batch(states, r, weights, values):
         linear_value(states[i], r, weights, work, values[i])
 
 
-@_compiled
+@_allocating
 def position_features_batch(states, r, out):
     """Write the features of every position to ``out`` float32 [B, 4, COUNT]."""
     work = np.empty((4, COUNT))

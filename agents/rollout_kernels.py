@@ -15,7 +15,7 @@ from kimble_env.kernel import (
     next_face,
 )
 
-fast = compiler("rollouts", __file__)
+fast = compiler("rollouts", __file__, _nrt=True)
 
 _PARTS = 1 << 30
 

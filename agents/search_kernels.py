@@ -5,6 +5,8 @@ Rules are asked of the kernel; nothing here knows any.
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from agents.compiling import compiler
@@ -22,6 +24,7 @@ from kimble_env.kernel import (
 from kimble_env.rules import R_PASS, R_TWO_COLOURS
 
 fast = compiler("search", __file__)
+allocating = partial(fast, _nrt=True)
 
 TIE = 1e-9
 """Win chances closer than this are equal: sums in another order must not change a choice."""
@@ -73,7 +76,7 @@ def position_hash(s, salt):
 
 
 @wrapping
-@fast
+@allocating
 def merge_equal(states, owners, groups, firsts):
     """Number the different positions of every owner in the order in which they appear.
 
@@ -138,21 +141,8 @@ def charge_passes(positions, r, keep, chances):
 
 
 @fast
-def grow(nodes, r, answers, children, rows, actions, chances):
-    """Throw every face in every position and play every legal move.
-
-    Args:
-        nodes: STATE [N], running, before a throw.
-        answers: int16 [6 * N], the only action to play after each face, -1 for all legal ones.
-        children: STATE [M], with room enough (see ``count_replies``), overwritten.
-        rows: int32 [M], 6 * node + face - 1 of each child, ascending.
-        actions: int16 [M], its action, ascending within a row; -1 for a face without a move.
-        chances: float64 [M], the chance of this outcome of its action.
-
-    Returns:
-        The number of children.
-    """
-    work = nodes[:1].copy()
+def _grow(nodes, r, answers, work, children, rows, actions, chances):
+    """Do what ``grow`` says; ``work`` STATE [1] is overwritten."""
     made = 0
     for i in range(len(nodes)):
         for die in range(1, 7):
@@ -176,7 +166,26 @@ def grow(nodes, r, answers, children, rows, actions, chances):
     return made
 
 
-@fast
+@allocating
+def grow(nodes, r, answers, children, rows, actions, chances):
+    """Throw every face in every position and play every legal move.
+
+    Args:
+        nodes: STATE [N], running, before a throw.
+        answers: int16 [6 * N], the only action to play after each face, -1 for all legal ones.
+        children: STATE [M], with room enough (see ``count_replies``), overwritten.
+        rows: int32 [M], 6 * node + face - 1 of each child, ascending.
+        actions: int16 [M], its action, ascending within a row; -1 for a face without a move.
+        chances: float64 [M], the chance of this outcome of its action.
+
+    Returns:
+        The number of children.
+    """
+    work = nodes[:1].copy()
+    return _grow(nodes, r, answers, work, children, rows, actions, chances)
+
+
+@allocating
 def back_up(nodes, r, rows, actions, chances, child, values, keep, out):
     """Add to ``out`` float64 [N, 4] the mean over the faces of the chances after the best move.
 

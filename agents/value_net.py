@@ -24,7 +24,6 @@ import numpy.typing as npt
 from agents.evaluators import check_before_throw
 from agents.net_features import feature_count, feature_version
 from agents.net_kernel import (
-    Net,
     best_action_batch,
     evaluate_batch,
     make_net,
@@ -67,7 +66,7 @@ class ValueNet:
         faults = _faults(rules, config, layers)
         if faults:
             raise ModelError(f"model {spec!r}: " + "; ".join(faults))
-        self.net = net_of([layers])
+        self.net = make_net([layers])
 
     def value(self, states: States) -> npt.NDArray[np.float64]:
         """Return each absolute seat's chance to win: float64 [B, 4]; rows sum to 1.
@@ -104,25 +103,6 @@ class ValueNet:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return ValueNet, (self.spec, self.rules, self.config, self.layers, self.hash)
-
-
-def net_of(networks: list[list[Layer]]) -> Net:
-    """Return the compiled form of networks given as layers (weights [out, in])."""
-    return make_net(
-        [[w1.T, b1, w2, b2, w3, b3] for (w1, b1), (w2, b2), (w3, b3) in networks]
-    )
-
-
-def layers_of(net: Net, k: int = 0) -> list[Layer]:
-    """Return network k of a Net as layers: the inverse of :func:`net_of`."""
-    inputs, first, second = net.shape
-    sizes = (inputs * first, first, second * first, second, 4 * second, 4)
-    w1, b1, w2, b2, w3, b3 = np.split(net.params[k], np.cumsum(sizes)[:-1])
-    return [
-        (np.ascontiguousarray(w1.reshape(inputs, first).T), b1),
-        (w2.reshape(second, first), b2),
-        (w3.reshape(4, second), b3),
-    ]
 
 
 # ----------------------------------------------------------------------------------- what it is for

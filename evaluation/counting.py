@@ -9,6 +9,8 @@ losses, arrivals) is read from there.
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from agents.compiling import compiler
@@ -37,6 +39,7 @@ from kimble_env.kernel import (
 from kimble_env.rules import R_PASS
 
 _compiled = compiler("counting", __file__)
+_allocating = partial(_compiled, _nrt=True)
 
 CHOICES, PASSES = 0, 1
 """Columns of the counts: decisions with two legal actions or more, and those answered by pass."""
@@ -91,7 +94,7 @@ def advance_counted(s, r, weights, asked, last, counts):
     return 0
 
 
-@_compiled
+@_allocating
 def advance_counted_batch(states, r, agents_weights, seating, last, actions, counts):
     """Play every game on until a seat without weights has a choice.
 

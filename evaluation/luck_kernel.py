@@ -9,6 +9,7 @@ outcomes. See ``luck.py`` for why the result less the luck has the same mean.
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -36,6 +37,7 @@ from kimble_env.kernel import (
 from kimble_env.rules import R_PASS
 
 _compiled = compiler("luck", __file__, Path(position_features.__file__))
+_allocating = partial(_compiled, _nrt=True)
 _DIE_BIT = 60  # throw_one: the legal actions, and from this bit on the die
 
 # Games are passed as arrays of length one here: the engine's functions for such arrays are compiled
@@ -200,29 +202,11 @@ def play_counted(game, r, action, value, copies, work, scratch, luck):
 
 
 @_compiled
-def advance_lucky_batch(
-    states, r, agents_weights, seating, last, value, copies, answers, luck, actions, counts
-):
-    """Play every game on until a seat without weights has a choice, counting luck.
-
-    The same games as ``counting.advance_counted_batch``.
-
-    Args:
-        states: STATE [B], played on in place.
-        r: ``Rules.array``.
-        agents_weights: float64 [K, F], one row per agent that is a weight vector.
-        seating: int8 [B, 4], the row of each seat, or -1: that seat is asked.
-        last: throws after which a game is left alone, forced ones included.
-        value: float64 [COUNT], the weights of the value.
-        copies: STATE [2], overwritten.
-        answers: int64 [B], what to play first in each game that waits, -1 for none.
-        luck: float64 [B, 4], added to.
-        actions: int64 [B], the legal actions of the seat to act as bits; 0 where the game has ended
-            or is left alone.
-        counts: int32 [B, 4, 2], added to: choices and passes of each seat with weights.
-    """
-    work = np.empty((4, COUNT))
-    scratch, faces, best = np.empty((2, 4)), np.empty((6, 4)), np.empty(6, np.int64)
+def _advance_lucky(
+    states, r, agents_weights, seating, last, value, copies, answers, luck, actions, counts, work,
+    scratch, faces, best,
+):  # fmt: skip
+    """Do what ``advance_lucky_batch`` says with the working memory that it makes."""
     for i in range(len(states)):
         game, s = states[i : i + 1], states[i]
         if answers[i] >= 0:
@@ -253,7 +237,51 @@ def advance_lucky_batch(
             play_counted(game, r, action, value, copies, work, scratch, luck[i])
 
 
+@_allocating
+def advance_lucky_batch(
+    states, r, agents_weights, seating, last, value, copies, answers, luck, actions, counts
+):
+    """Play every game on until a seat without weights has a choice, counting luck.
+
+    The same games as ``counting.advance_counted_batch``.
+
+    Args:
+        states: STATE [B], played on in place.
+        r: ``Rules.array``.
+        agents_weights: float64 [K, F], one row per agent that is a weight vector.
+        seating: int8 [B, 4], the row of each seat, or -1: that seat is asked.
+        last: throws after which a game is left alone, forced ones included.
+        value: float64 [COUNT], the weights of the value.
+        copies: STATE [2], overwritten.
+        answers: int64 [B], what to play first in each game that waits, -1 for none.
+        luck: float64 [B, 4], added to.
+        actions: int64 [B], the legal actions of the seat to act as bits; 0 where the game has ended
+            or is left alone.
+        counts: int32 [B, 4, 2], added to: choices and passes of each seat with weights.
+    """
+    work = np.empty((4, COUNT))
+    scratch, faces, best = np.empty((2, 4)), np.empty((6, 4)), np.empty(6, np.int64)
+    _advance_lucky(
+        states, r, agents_weights, seating, last, value, copies, answers, luck, actions, counts,
+        work, scratch, faces, best,
+    )  # fmt: skip
+
+
 @_compiled
+def _advance_best(states, r, value, copies, lasts, luck, work, scratch, faces, best):
+    """Do what ``advance_best_batch`` says with the working memory that it makes."""
+    for i in range(len(states)):
+        game, s = states[i : i + 1], states[i]
+        while s["status"] == RUNNING and s["plies"] < lasts[i]:
+            throw_counted(
+                game, r, value, value, False, copies, work, scratch, faces, best, luck[i]
+            )
+            action = best[int(s["last_die"]) - 1]
+            if action >= 0:
+                play_counted(game, r, action, value, copies, work, scratch, luck[i])
+
+
+@_allocating
 def advance_best_batch(states, r, value, copies, lasts, luck):
     """Play every game on by the best move of the value itself, in all seats, counting luck.
 
@@ -267,12 +295,4 @@ def advance_best_batch(states, r, value, copies, lasts, luck):
     """
     work = np.empty((4, COUNT))
     scratch, faces, best = np.empty((2, 4)), np.empty((6, 4)), np.empty(6, np.int64)
-    for i in range(len(states)):
-        game, s = states[i : i + 1], states[i]
-        while s["status"] == RUNNING and s["plies"] < lasts[i]:
-            throw_counted(
-                game, r, value, value, False, copies, work, scratch, faces, best, luck[i]
-            )
-            action = best[int(s["last_die"]) - 1]
-            if action >= 0:
-                play_counted(game, r, action, value, copies, work, scratch, luck[i])
+    _advance_best(states, r, value, copies, lasts, luck, work, scratch, faces, best)

@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from kimble_env._jit import inlined, njit, wrapping
+from kimble_env._jit import allocating, inlined, njit, wrapping
 from kimble_env.kernel import (
     AGENT_STREAM,
     ENTER,
@@ -512,7 +512,7 @@ def move_score(s, r, action, w, plan):
     return total
 
 
-@njit
+@allocating
 def move_features(s, r, action, weights, out):
     """Write the features of an action to ``out`` float64 [F]; those of weight 0 are left 0.
 
@@ -672,7 +672,7 @@ def play_weighted(s, r, weights, max_plies):
     advance_weighted(s, r, weights, 0, s["plies"] + max_plies)
 
 
-@njit
+@allocating
 def play_weighted_batch(states, r, agents_weights, seating, max_plies):
     """Play every game on to its end, or for ``max_plies`` throws.
 
@@ -691,7 +691,7 @@ def play_weighted_batch(states, r, agents_weights, seating, max_plies):
         play_weighted(states[i], r, weights, max_plies)
 
 
-@njit
+@allocating
 def advance_weighted_batch(states, r, agents_weights, seating, last, actions):
     """Play every game on until a seat without weights has a choice.
 
@@ -763,7 +763,7 @@ def score_batch(states, r, weights, scores):
             scores[i, action] = move_score(s, r, action, weights, plan)
 
 
-@njit
+@allocating
 def features_batch(states, r, actions, features):
     """Write all features of one action per position.
 

@@ -29,7 +29,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from kimble_env._jit import inlined, njit, wrapping
+from kimble_env._jit import allocating, inlined, njit, wrapping
 from kimble_env.features import decision_key, weighted_action
 from kimble_env.kernel import (
     STATE,
@@ -228,7 +228,7 @@ def seat_players(slot, config, r, learner, lineups, lineup):
             k += 0 if two_colours else 1
 
 
-@njit
+@allocating
 def start_game(states, slot, config, r, pool, i):
     """Start the next game of slot i: its key, its players, its first position."""
     s = states[i]
@@ -299,7 +299,7 @@ def shape_end(s, slot, config, r):
         shape(slot, config, r, seat, now)
 
 
-@njit
+@allocating
 def pay_end(s, slot, r):
     """Pay every seat the result of the game."""
     result = np.zeros(4, np.float32)
@@ -502,7 +502,6 @@ def advance_slots(
     """
     c = config[0]
     ask_forced = c["ask_forced"] != 0
-    own_weights = weights.copy()  # its rows are counted; threads must not count on one line
     for k in range(start, stop):
         i = rows[k]
         s, slot = states[i], slots[i]
@@ -528,7 +527,7 @@ def advance_slots(
                 slot["actions"] = legal
                 break
             else:
-                action = weighted_action(s, r, legal, own_weights[row], decision_key(s))
+                action = weighted_action(s, r, legal, weights[row], decision_key(s))
         hand_out(
             s, slot, r, observations, masks, seats, acted, reward, rewards, terminated, truncated,
             drinks, illegal, lineups, i,

@@ -33,8 +33,8 @@ import numpy.typing as npt
 import torch
 
 from agents.net_features import feature_count, net_features
-from agents.net_kernel import best_action_batch, make_scratch, play_game_batch
-from agents.value_net import Layer, ValueNet, load_net, net_of, read_net, write_net
+from agents.net_kernel import best_action_batch, make_net, make_scratch, play_game_batch
+from agents.value_net import Layer, ValueNet, load_net, read_net, write_net
 from evaluation.match import player_seats
 from evaluation.statistics import wilson
 from kimble_env.errors import KimbleError
@@ -228,7 +228,7 @@ class Games:
         self.stats = np.zeros((n, kernel.STATS), np.int64)
         self.pool: list[list[Layer]] = []
         self.layers = layers
-        self.net = net_of([layers])
+        self.net = make_net([layers])
         self._tapes: dict[int, kernel.Tape] = {}
         self.x, self.y = self._matrices()
         tape = self._tape(0)
@@ -263,7 +263,7 @@ class Games:
     def take(self, layers: list[Layer]) -> None:
         """Let the learner play with other weights from now on."""
         self.layers = layers
-        self.net = net_of([layers, *self.pool])
+        self.net = make_net([layers, *self.pool])
 
     def remember(self, layers: list[Layer]) -> None:
         """Put a snapshot into the pool; the oldest goes. Games keep the places of their pool."""
@@ -382,7 +382,7 @@ def judge(
     places = [player_seats(rules)[-k % n][0] for k in range(n)]
     own = np.tile(places, blocks)
     seating[np.arange(blocks * n), own] = -1 if reverse else 0
-    net, weights = net_of([layers]), vectors([spec], rules)
+    net, weights = make_net([layers]), vectors([spec], rules)
     run_slices(
         lambda a, b: play_game_batch(
             states[a:b], rules.array, net.params, weights, seating[a:b], cap, make_scratch(net)
@@ -417,7 +417,7 @@ class ExactLoss:
         """Return the mean loss in thousandths of win probability (mWP), None without a set."""
         if self.set is None:
             return None
-        net, out = net_of([layers]), np.empty(len(self.positions), np.int16)
+        net, out = make_net([layers]), np.empty(len(self.positions), np.int16)
         best_action_batch(self.positions, self.rules.array, net.params, make_scratch(net), out)
         win = self.set.win[: len(out)]
         lost = np.nanmax(win, axis=1) - win[np.arange(len(out)), out]

@@ -29,7 +29,7 @@ USES: dict[str, tuple[str, ...]] = {
 def _compiler(name: str) -> Callable[..., Any]:
     folder = Path(__file__).parent
     sources = [folder / f"{source}.py" for source in ("compiling", *USES[name], name)]
-    return compiler(f"exact-{name}", *sources, fastmath=True)
+    return compiler(f"exact-{name}", *sources, fastmath=True, _nrt=True)
 
 
 def fast(function: F) -> F:
