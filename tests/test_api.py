@@ -315,6 +315,13 @@ def test_errors_name_the_field(call: object, code: str, field: str) -> None:
     assert raised.value.as_dict()["field"] == field
 
 
+def test_illegal_moves_are_answered_with_the_legal_ones() -> None:
+    for move in (None, "4-8"):
+        request = schema.PlayRequest(position="kimble R3/B- R 4 1", move=move)
+        with pytest.raises(ApiError, match=r"3-7, pass$"):
+            answers.answer_play(request)
+
+
 def test_errors_of_shape_name_the_field_and_surprises_tell_nothing() -> None:
     with pytest.raises(ValidationError) as raised:
         schema.MoveRequest.model_validate({"position": 3, "sede": 1})

@@ -235,7 +235,8 @@ def answer_play(request: schema.PlayRequest, access: Access = LOCAL) -> dict[str
         with about("die" if request.die is not None else "position"):
             die = game.throw(request.die)
     elif request.move is None:
-        raise ApiError("illegal_move", "a die has been thrown: give a move to play", "move")
+        legal = ", ".join(move.text for move in game.legal_moves)
+        raise ApiError("illegal_move", f"a die has been thrown: give a move, {legal}", "move")
     battle = request.battle
     if request.move is not None:
         with about("battle" if _starts_battle(game, request.move) else "move"):
