@@ -61,8 +61,6 @@ captures is clean.
 
 from __future__ import annotations
 
-import re
-
 import numpy as np
 import numpy.typing as npt
 
@@ -155,21 +153,6 @@ def feature_names(rules: Rules) -> list[str]:
             names += [f"seat {seat} {word}" for word in UNIT_WORDS]
         names += _pair_names(("risk", "stake", "wall"))
     return names
-
-
-def used_columns(rules: Rules) -> npt.NDArray[np.int64]:
-    """Return the entries of the vector, ascending, that are not about seats which never play.
-
-    Half of them with two players; all of them with more. The others are zero in every position.
-    """
-    steps = {(other - seat) & 3 for seat in rules.seats for other in rules.seats}
-    used = []
-    for at, name in enumerate(feature_names(rules)):
-        about = re.match(r"seat (\d)(?: hits (\d))?", name)
-        seats = () if about is None else [int(seat) for seat in about.groups() if seat]
-        if steps.issuperset(seats):
-            used.append(at)
-    return np.array(used)
 
 
 def _pair_names(words: tuple[str, ...]) -> list[str]:

@@ -14,7 +14,6 @@ from agents.net_features import (
     feature_names,
     feature_version,
     net_features,
-    used_columns,
 )
 from kimble_env import Game, find_rules
 from kimble_env.kernel import (
@@ -261,21 +260,6 @@ def test_turning_the_board_by_one_seat_changes_nothing(text: str) -> None:
     count = feature_count(rules)
     same = net_features(states, rules.array, count) == net_features(turned, rules.array, count)
     assert same[states["status"] == 0].all()
-
-
-@pytest.mark.parametrize(("text", "seats"), [("norske", (0, 2)), ("kimble", (1, 2))])
-def test_columns_of_seats_that_never_play_are_always_zero(
-    text: str, seats: tuple[int, ...]
-) -> None:
-    rules = find_rules(text).replace(seats=seats)
-    used, names = used_columns(rules), feature_names(rules)
-    x = net_features(random_positions(rules, 300), rules.array, len(names))
-    unused = np.setdiff1d(np.arange(len(names)), used)
-    assert (x[:, unused] == 0).all()
-    assert len(used) < 0.85 * len(names)
-    steps = "02" if seats == (0, 2) else "013"
-    assert {names[k][5] for k in used if names[k].startswith("seat")} == set(steps)
-    assert len(used_columns(find_rules(text, players=3))) == len(names)
 
 
 @pytest.mark.parametrize("text", ["kimble", "kombat"])

@@ -14,7 +14,7 @@ import pytest
 
 from agents import make_agent
 from agents.evaluators import best_actions, make_evaluator, move_values
-from agents.net_features import feature_count, net_features, used_columns
+from agents.net_features import feature_count, net_features
 from agents.net_kernel import forward_batch, make_net, make_scratch
 from agents.network import ModelError
 from agents.value_net import (
@@ -71,11 +71,11 @@ def test_onnx_torch_and_compiled_code_agree(tmp_path: Path, text: str, players: 
     layers, states = random_layers(rules), random_positions(rules, 400)
     states = states[states["status"] == 0].copy()
     x = net_features(states, rules.array, feature_count(rules))
-    present, used = present_columns(rules), used_columns(rules)
+    present = present_columns(rules)
     compiled = np.empty((len(x), 4), np.float32)
     net = make_net([layers])
     forward_batch(x, x[:, present] > 0, net.params, make_scratch(net), compiled)
-    session = onnxruntime.InferenceSession(onnx_model(layers, present, "test", used))
+    session = onnxruntime.InferenceSession(onnx_model(layers, present, "test"))
     assert abs(session.run(None, {"features": x})[0] - compiled).max() < 1e-6
     learner = Learner(x.shape[1], (16, 8), 1, 0.9, present)
     with torch.no_grad():

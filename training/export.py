@@ -22,10 +22,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from agents.exact.decisions import read_decisions, set_path
-from agents.net_features import feature_count, feature_version, net_features, used_columns
+from agents.net_features import feature_count, feature_version, net_features
 from agents.network import ModelError, what_is_missing
 from agents.value_net import MODELS, Layer, ValueNet, read_net, write_net
 from kimble_env.errors import KimbleError
@@ -50,20 +49,16 @@ MOST_BYTES = 300_000
 # --------------------------------------------------------------------------------------------- ONNX
 
 
-def onnx_model(
-    layers: Sequence[Layer], present: Sequence[int], about: str, used: npt.NDArray[np.int64]
-) -> bytes:
+def onnx_model(layers: Sequence[Layer], present: Sequence[int], about: str) -> bytes:
     """Return a network as ONNX: ``features`` float32 [B, F] to ``win`` float32 [B, 4].
 
     ``win`` counts seats clockwise from the one about to throw; seats whose column of ``present``
-    is 0 get 0. Features that are zero in every position are cut away before the first layer, which
-    with two players is then half as much work.
+    is 0 get 0.
 
     Args:
         layers: (weight float32 [out, in], bias float32 [out]) of three layers.
         present: the four columns of the features that say which relative seats take turns.
         about: text kept in the file.
-        used: int [U], the features that can be other than zero, ascending.
     """
     import onnx
     from onnx import TensorProto, helper, numpy_helper
@@ -71,20 +66,8 @@ def onnx_model(
     def constant(name: str, value: Any) -> Any:
         return numpy_helper.from_array(np.asarray(value), name)
 
-    (first, its_bias), *rest = layers
-    width, last = first.shape[1], "features"
-    weights, nodes = [], []
-    if len(used) < width:
-        parts = np.split(used, np.flatnonzero(np.diff(used) > 1) + 1)
-        weights.append(constant("columns", np.array([1], np.int64)))
-        for k, part in enumerate(parts):
-            weights += [constant(f"from{k}", part[:1]), constant(f"to{k}", part[-1:] + 1)]
-            ends = ["features", f"from{k}", f"to{k}", "columns"]
-            nodes.append(helper.make_node("Slice", ends, [f"part{k}"]))
-        names = [f"part{k}" for k in range(len(parts))]
-        nodes.append(helper.make_node("Concat", names, ["used"], axis=1))
-        last = "used"
-    for k, (weight, bias) in enumerate([(first[:, used], its_bias), *rest]):
+    weights, nodes, last = [], [], "features"
+    for k, (weight, bias) in enumerate(layers):
         weights += [constant(f"layer{k}.weight", weight), constant(f"layer{k}.bias", bias)]
         inputs = [last, f"layer{k}.weight", f"layer{k}.bias"]
         nodes.append(helper.make_node("Gemm", inputs, [f"sum{k}"], transB=1))
@@ -104,6 +87,7 @@ def onnx_model(
         helper.make_node("Add", [last, "away"], ["logits"]),
         helper.make_node("Softmax", ["logits"], ["win"], axis=1),
     ]
+    width = layers[0][0].shape[1]
     graph = helper.make_graph(
         nodes,
         "kimble-value",
@@ -308,8 +292,7 @@ def export(
     from training.td import present_columns  # imports torch: after the checks
 
     about = {key: value for key, value in net.config.items() if key == "training"}
-    used = used_columns(net.rules)
-    data = onnx_model(net.layers, present_columns(net.rules), f"{name}: {net.rules}", used)
+    data = onnx_model(net.layers, present_columns(net.rules), f"{name}: {net.rules}")
     about |= {
         "name": name,
         "opset": OPSET,
