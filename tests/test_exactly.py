@@ -219,11 +219,11 @@ class Dense:
         self.mine = np.array([who == 0 for who, _, _ in states])
         self.start = number[0, -1, -1], number[1, -1, -1]
 
-    def values(self, draws: float) -> np.ndarray:
-        """Return the values of the choices, 0.5 and -0.5 for finished games behind them."""
+    def values(self, draws: float, lost: float = -0.5) -> np.ndarray:
+        """Return the values of the choices, 0.5 and ``lost`` for finished games behind them."""
         matrix, right = np.eye(self.size), np.zeros(self.size)
         to = np.take_along_axis(self.to, self.choice[:, :, None], 2)[:, :, 0]
-        ended = np.array([0.5, -0.5])
+        ended = np.array([0.5, lost])
         for die in range(6):
             inside = to[:, die] < self.size
             rows = np.flatnonzero(inside)
@@ -235,6 +235,10 @@ class Dense:
         """Return the win share of player 0, who throws first in half of the games."""
         values = self.values(1e-9)
         return 0.5 + float(values[list(self.start)].mean())
+
+    def stalled(self) -> float:
+        """Return the share of games that never end."""
+        return 1.0 - 2.0 * float(self.values(1e-9, lost=0.5)[list(self.start)].mean())
 
     def best_share(self) -> float:
         """Let player 0 choose the best: Howard's policy iteration."""
@@ -257,9 +261,21 @@ def test_one_piece_agrees_with_dense_linear_algebra(passes: Callable[..., np.nda
     agent = evaluator.player(Passing(rules, passes))
     dense = Dense(passes)
     assert evaluator.duel(Uniform(), agent).mean == pytest.approx(dense.share(), abs=1e-7)
+    assert evaluator.study(Uniform(), agent).stalled == pytest.approx(dense.stalled(), abs=1e-5)
     best = evaluator.best_response(agent).mean
     assert best == pytest.approx(dense.best_share(), abs=1e-7)
     assert best > evaluator.duel(evaluator.perfect(), agent).mean - 1e-9
+
+
+def test_games_that_never_end_are_counted() -> None:
+    """Both wait near the stretch until the other has moved on."""
+    rules = two_seats("kimble", 1)
+    evaluator = Evaluator(rules, tolerance=1e-11)
+    agent = evaluator.player(Passing(rules, lambda own, other, die: (own >= 20) & (other >= 20)))
+    study = evaluator.study(agent, agent)
+    assert 0.01 < study.stalled < 1.0
+    never = evaluator.player(Passing(rules, lambda own, other, die: own > -2))
+    assert evaluator.study(never, never).stalled == 1.0
 
 
 def test_play_that_never_ends_is_worth_one_half_to_the_best_answer() -> None:

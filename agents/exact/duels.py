@@ -275,7 +275,7 @@ def _visit(
         layer.p[0, 0], layer.q[0, 0] = start
     visits = (np.zeros((layer.ni, layer.nj)), np.zeros((layer.ni, layer.nj)))
     seats, where = layer.seats(), layer.where()
-    left = 0.0
+    stuck = False
     for least in LEAST_MASSES:
         before = np.inf
         for sweep in range(1, MOST_SWEEPS):
@@ -283,12 +283,15 @@ def _visit(
             if moved < max(SETTLED, 1000.0 * least):
                 break
             if sweep % 50 == 0:
-                if moved > 0.98 * before:  # it goes round and round: nobody will end this
-                    left = float(layer.p.sum() + layer.q.sum())
+                stuck = moved > 0.98 * before  # it goes round and round: nobody will end this
+                if stuck:
                     break
                 before = moved
-        if left:
+        if stuck:
             break
+    left = float(layer.p.sum() + layer.q.sum())
+    if left < 10.0 * SETTLED:
+        left = 0.0
     for slots, block in layer.exit_blocks():
         if slots in inflow:
             for side in (0, 1):

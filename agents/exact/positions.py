@@ -30,6 +30,8 @@ from kimble_env.features import best_actions, weights_plan
 from kimble_env.kernel import legal_actions
 
 STAY_CODE = 1 << STAY
+NEVER = 1e-9
+"""A smaller chance that a move follows counts as none."""
 PASS_KIND, ENTER_KIND, CAPTURE_KIND, STRETCH_KIND, START_KIND, INSIDE_KIND, RUN_KIND = range(7)
 KINDS = ("pass", "enter", "capture", "to_stretch", "leave_start", "in_stretch", "run")
 SUMS = (
@@ -313,9 +315,49 @@ def record(where, a, b, codes_a, codes_b, clear, found, first, last):
                     found[1] += count > 0 and code == STAY_CODE
 
 
+@inner
+def staying(codes, die, six, shares):
+    """Return the chance that a throw shows a face and moves nothing; die 5 is the 6 of a turn."""
+    return (six if die == 5 else (1.0 - six) / 5.0) * shares[STAY, codes[die]]
+
+
+@inner
+def turns_and_idle(codes, six, shares):
+    """Return the turns that follow each other by sixes without a move, and the chance that the
+    last one gives the die away without a move.
+
+    Args:
+        codes: uint8 [6], the policy of a position.
+        six: chance that a turn has a 6 (R23).
+    """
+    turns, idle = 1.0 / (1.0 - staying(codes, 5, six, shares)), 0.0
+    for die in range(5):
+        idle += staying(codes, die, six, shares)
+    return turns, turns * idle
+
+
+@inner
+def move_on(where, a, b, side, i, j, mass, six, codes, shares, at, part):
+    """Let turns in a position play their moves: add the mass where each move leads."""
+    arena = where.arena
+    for die in range(6):
+        each = mass * (six if die == 5 else (1.0 - six) / 5.0)
+        g, count, _ = choices(a, b, side, i, j, die)
+        for n in range(count):
+            share = each * shares[n, codes[die]]
+            if share == 0.0:
+                continue
+            places = reach(where, a, b, side, i, j, g, die, n, at, part)
+            for k in range(places):
+                arena[at[k]] += share * part[k]
+
+
 @fast
 def push(where, a, b, codes_a, codes_b, shares, visits_p, visits_q, least, first, last):
-    """Let the mass in every position of rows first..last-1 play one turn of its policy.
+    """Let the mass in every position of rows first..last-1 play until it has moved.
+
+    Turns that give the die to and fro without a move are summed up at once. Where nobody ever
+    moves the mass stays.
 
     Args:
         where: its arena holds the mass that waits: chance that a game is there, about to throw.
@@ -326,36 +368,30 @@ def push(where, a, b, codes_a, codes_b, shares, visits_p, visits_q, least, first
         The mass that moved.
     """
     at, part = np.zeros(3, np.int64), np.zeros(3)
+    of_a, of_b = np.zeros(6, np.uint8), np.zeros(6, np.uint8)
     arena, moved = where.arena, 0.0
     for i in range(first, last):
-        for side in (1, 0):
-            for j in range(len(b.masks)):
-                cell = cell_of(where, side, i, j)
-                mass = arena[cell]
-                if mass <= least:
-                    continue
-                arena[cell] = 0.0
-                moved += mass
-                six = chance_of_six(a.tries[i] if side == 0 else b.tries[j])
-                code = codes_a[i, 5, j] if side == 0 else codes_b[i, j, 5]
-                mass /= 1.0 - six * shares[STAY, code]  # a 6 without a move: throw again
-                if side == 0:
-                    visits_p[i, j] += mass
-                else:
-                    visits_q[i, j] += mass
-                for die in range(6):
-                    each = mass * (six if die == 5 else (1.0 - six) / 5.0)
-                    code = codes_a[i, die, j] if side == 0 else codes_b[i, j, die]
-                    g, count, _ = choices(a, b, side, i, j, die)
-                    if die < 5 and shares[STAY, code] > 0:
-                        arena[cell_of(where, 1 - side, i, j)] += each * shares[STAY, code]
-                    for n in range(count):
-                        share = each * shares[n, code]
-                        if share == 0.0:
-                            continue
-                        places = reach(where, a, b, side, i, j, g, die, n, at, part)
-                        for k in range(places):
-                            arena[at[k]] += share * part[k]
+        for j in range(len(b.masks)):
+            cell_p, cell_q = cell_of(where, 0, i, j), cell_of(where, 1, i, j)
+            mass_p, mass_q = arena[cell_p], arena[cell_q]
+            if mass_p <= least and mass_q <= least:
+                continue
+            for die in range(6):
+                of_a[die], of_b[die] = codes_a[i, die, j], codes_b[i, j, die]
+            six_a, six_b = chance_of_six(a.tries[i]), chance_of_six(b.tries[j])
+            turns_a, idle_a = turns_and_idle(of_a, six_a, shares)
+            turns_b, idle_b = turns_and_idle(of_b, six_b, shares)
+            ends = 1.0 - idle_a * idle_b
+            if ends < NEVER:
+                continue
+            arena[cell_p], arena[cell_q] = 0.0, 0.0
+            moved += mass_p + mass_q
+            turns_p = turns_a * (mass_p + idle_b * mass_q) / ends
+            turns_q = turns_b * (mass_q + idle_a * mass_p) / ends
+            visits_p[i, j] += turns_p
+            visits_q[i, j] += turns_q
+            move_on(where, a, b, 0, i, j, turns_p, six_a, of_a, shares, at, part)
+            move_on(where, a, b, 1, i, j, turns_q, six_b, of_b, shares, at, part)
     return moved
 
 
