@@ -151,6 +151,19 @@ def _pointer(context: Any, builder: Any, kind: Any, array: Any) -> Any:
     return context.make_array(kind)(context, builder, array).data
 
 
+def _generated(
+    context: Any, builder: Any, arrays: tuple[Any, ...], rows: Any, bias: Any, width: Any,
+    index: Any, first: Any, n: Any, at: Any, lowest: Any,
+) -> Any:  # fmt: skip
+    """Write the code of one call for the arrays p, value and out; return its result, None."""
+    p, value, out = (_pointer(context, builder, _FLOATS, array) for array in arrays)
+    _Sums(
+        builder, p=p, rows=rows, bias=bias, width=width, index=index, value=value, first=first,
+        n=n, out=out, at=at, lowest=lowest,
+    ).write()  # fmt: skip
+    return context.get_dummy_value()
+
+
 if COMPILED:
 
     @intrinsic
@@ -163,13 +176,9 @@ if COMPILED:
 
         def generate(context, builder, signature, args):
             p, rows, bias, width, index, value, n, out, at, lowest = args
-            p, value, out = (_pointer(context, builder, _FLOATS, x) for x in (p, value, out))
             index = _pointer(context, builder, _INTS, index)
-            _Sums(
-                builder, p=p, rows=rows, bias=bias, width=width, index=index, value=value,
-                first=INT(0), n=n, out=out, at=at, lowest=lowest,
-            ).write()  # fmt: skip
-            return context.get_dummy_value()
+            given = (rows, bias, width, index, INT(0), n, at, lowest)
+            return _generated(context, builder, (p, value, out), *given)
 
         return signature, generate
 
@@ -183,12 +192,8 @@ if COMPILED:
 
         def generate(context, builder, signature, args):
             p, rows, bias, width, value, first, n, out, at, lowest = args
-            p, value, out = (_pointer(context, builder, _FLOATS, x) for x in (p, value, out))
-            _Sums(
-                builder, p=p, rows=rows, bias=bias, width=width, index=None, value=value,
-                first=first, n=n, out=out, at=at, lowest=lowest,
-            ).write()  # fmt: skip
-            return context.get_dummy_value()
+            given = (rows, bias, width, None, first, n, at, lowest)
+            return _generated(context, builder, (p, value, out), *given)
 
         return signature, generate
 
