@@ -130,7 +130,7 @@ def test_a_function_of_the_game_passes_where_pickling_is_not_asked_for() -> None
 @pytest.mark.parametrize(
     ("agent", "words"),
     [
-        (Illegal, "answers action 27 in 'kimble .*legal"),
+        (Illegal, r"answers action 27 \(26-29\) in 'kimble .*legal: "),
         (Short, "must return whole numbers"),
         (Forgetful, "asked the same again"),
         (Splitting, "in a batch of half|asked alone|reverse"),
