@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from agents.net_compiling import fast, inlined
 from agents.net_features import MOST_INPUTS, position_inputs
-from agents.row_sums import LANES, add_all_rows, add_rows
+from agents.row_sums import LANES, add_rows
 from kimble_env.features import decision_key, weighted_action
 from kimble_env.kernel import (
     RUNNING,
@@ -100,9 +100,9 @@ def forward(p, index, work, n):
     b1, zero = inputs * first, np.float32(0.0)
     b2 = b1 + first + first * second
     b3 = b2 + second + second * LOGITS
-    add_rows(p, 0, b1, first, index, work, n, work, h1, zero)
-    add_all_rows(p, b1 + first, b2, second, work, h1, first, work, h2, zero)
-    add_all_rows(p, b2 + second, b3, LOGITS, work, h2, second, work, h2 + second, LOWEST)
+    add_rows(p, 0, b1, first, index, work, 0, n, work, h1, zero)
+    add_rows(p, b1 + first, b2, second, None, work, h1, first, work, h2, zero)
+    add_rows(p, b2 + second, b3, LOGITS, None, work, h2, second, work, h2 + second, LOWEST)
 
 
 @inlined

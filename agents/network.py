@@ -107,6 +107,17 @@ class PolicyAgent:
         return self.rules.array, self.moves.columns, self._net, work
 
 
+def other_facts(rules: Rules, config: dict[str, Any], expected: dict[str, Any]) -> list[str]:
+    """Return where a model's JSON says something else than these rules expect."""
+    return [
+        f"made for {config.get('rules')!r}, asked for {str(rules)!r} (rules_hash {value})"
+        if key == "rules_hash"
+        else f"{key} is {config.get(key)!r}, expected {value!r}"
+        for key, value in expected.items()
+        if config.get(key) != value
+    ]
+
+
 def _faults(rules: Rules, config: dict[str, Any], layers: list[Layer]) -> list[str]:
     """Return every reason why a model cannot play these rules."""
     expected = {
@@ -115,13 +126,7 @@ def _faults(rules: Rules, config: dict[str, Any], layers: list[Layer]) -> list[s
         "observation_version": OBSERVATION_VERSION,
         "action_version": ACTION_VERSION,
     }
-    faults = [
-        f"made for {config.get('rules')!r}, asked for {str(rules)!r} (rules_hash {value})"
-        if key == "rules_hash"
-        else f"{key} is {config.get(key)!r}, expected {value!r}"
-        for key, value in expected.items()
-        if config.get(key) != value
-    ]
+    faults = other_facts(rules, config, expected)
     if config.get("activation") not in ACTIVATIONS:
         faults.append(f"activation {config.get('activation')!r} is not one of {list(ACTIVATIONS)}")
     if not faults:

@@ -29,7 +29,7 @@ Layer = tuple[Floats, Floats]
 NOBODY = -1.0
 """The action code of a row without a move."""
 
-fast = compiler("policy", HERE / "net_compiling.py", __file__, fastmath=REORDER, _nrt=True)
+fast = compiler("policy", HERE / "net_compiling.py", __file__, fastmath=REORDER)
 
 
 class Columns(NamedTuple):
@@ -165,31 +165,32 @@ def _activate(h, relu):
 
 @fast
 def _hidden(net, seen, a, b):
-    """Run the board's network up to its last hidden layer; return it and where the next begins.
+    """Run the board's network up to its last hidden layer, which is left in ``a``.
 
-    Layers are written to ``a`` and ``b`` in turn.
+    Layers are written to ``a`` and ``b`` in turn. Return where the next layer begins.
     """
-    p, width = net.params, net.sizes[1]
+    p, width, layers = net.params, net.sizes[1], len(net.sizes) - 2
     at = net.sizes[0] * width
-    h = a[:width]
-    h[:] = p[at : at + width]
+    h = a[:width] if layers & 1 == 1 else b[:width]
+    for j in range(width):
+        h[j] = p[at + j]
     for i in range(net.sizes[0]):
         if seen[i] != 0:
             x, row = np.float32(seen[i]), p[i * width : (i + 1) * width]
             for j in range(width):
                 h[j] += x * row[j]
     at += width
-    for layer in range(1, len(net.sizes) - 2):
+    for layer in range(1, layers):
         _activate(h, net.relu)
         size, width = width, net.sizes[layer + 1]
-        out = b[:width] if layer & 1 == 1 else a[:width]
+        out = a[:width] if (layers - layer) & 1 == 1 else b[:width]
         bias = p[at + size * width : at + size * width + width]
         for j in range(width):
             out[j] = bias[j] + _dot(p[at + j * size : at + (j + 1) * size], h)
         at += size * width + width
         h = out
     _activate(h, net.relu)
-    return h, at
+    return at
 
 
 @fast
@@ -205,8 +206,9 @@ def _logits(net, work, count):
     """Write the logits of the ``count`` moves whose codes and rows stand in ``work``."""
     codes, rows, m, logits = work.codes, work.rows, work.moves, work.shares
     p, features = net.params, len(rows) // len(codes)
-    h, at = _hidden(net, work.seen, work.first, work.second)
-    size, actions = len(h), net.sizes[-1]
+    at = _hidden(net, work.seen, work.first, work.second)
+    size, actions = net.sizes[-2], net.sizes[-1]
+    h = work.first[:size]
     bias = at + size * actions
     for k in range(count):
         c = int(codes[k])
@@ -222,7 +224,8 @@ def _logits(net, work, count):
         m[width + j] = p[shift + j] + _dot(p[context + j * size : context + (j + 1) * size], h)
     hidden = m[:width]
     for k in range(count):
-        hidden[:] = m[width : 2 * width]
+        for j in range(width):
+            hidden[j] = m[width + j]
         for f in range(features):
             x = rows[k * features + f]
             if x != 0.0:
@@ -267,7 +270,9 @@ def _decide(s, r, columns, net, work):
     count = write_rows(s, r, legal, columns, work.codes, work.rows)
     _logits(net, work, count)
     shares = work.shares[:count]
-    highest, total = shares.max(), np.float32(0.0)
+    highest, total = shares[0], np.float32(0.0)
+    for k in range(1, count):
+        highest = max(highest, shares[k])
     for k in range(count):
         shares[k] = math.exp(shares[k] - highest)
         total += shares[k]

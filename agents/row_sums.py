@@ -4,12 +4,11 @@ Written as loops, LLVM cannot know that the result does not overlap the weights,
 and loading the sums. Here a block of sums stays in registers while the rows go by. Vectors are of
 eight numbers; LLVM cuts them in two where a processor has only four.
 
-Both functions compute, for j < width (a multiple of 8)::
+``add_rows`` computes, for j < width (a multiple of 8)::
 
     out[at + j] = max(lowest, p[bias + j] + sum over i < n of value_i p[rows + width row_i + j])
 
-``add_rows`` for the rows ``index[i]`` with the values ``value[i]``, ``add_all_rows`` for the rows
-0 .. n - 1 with the values ``value[first + i]``.
+with value_i = ``value[first + i]``, and for row_i ``index[i]``, or i where the index is None.
 """
 
 from __future__ import annotations
@@ -151,62 +150,34 @@ def _pointer(context: Any, builder: Any, kind: Any, array: Any) -> Any:
     return context.make_array(kind)(context, builder, array).data
 
 
-def _generated(
-    context: Any, builder: Any, arrays: tuple[Any, ...], rows: Any, bias: Any, width: Any,
-    index: Any, first: Any, n: Any, at: Any, lowest: Any,
-) -> Any:  # fmt: skip
-    """Write the code of one call for the arrays p, value and out; return its result, None."""
-    p, value, out = (_pointer(context, builder, _FLOATS, array) for array in arrays)
-    _Sums(
-        builder, p=p, rows=rows, bias=bias, width=width, index=index, value=value, first=first,
-        n=n, out=out, at=at, lowest=lowest,
-    ).write()  # fmt: skip
-    return context.get_dummy_value()
-
-
 if COMPILED:
 
     @intrinsic
-    def add_rows(typing, p, rows, bias, width, index, value, n, out, at, lowest):
+    def add_rows(typing, p, rows, bias, width, index, value, first, n, out, at, lowest):
         """See the head of this file."""
-        i64 = types.int64
+        i64, every = types.int64, isinstance(index, types.NoneType)
         signature = types.void(
-            _FLOATS, i64, i64, i64, _INTS, _FLOATS, i64, _FLOATS, i64, types.float32
-        )
+            _FLOATS, i64, i64, i64, types.none if every else _INTS, _FLOATS, i64, i64, _FLOATS, i64,
+            types.float32,
+        )  # fmt: skip
 
         def generate(context, builder, signature, args):
-            p, rows, bias, width, index, value, n, out, at, lowest = args
-            index = _pointer(context, builder, _INTS, index)
-            given = (rows, bias, width, index, INT(0), n, at, lowest)
-            return _generated(context, builder, (p, value, out), *given)
-
-        return signature, generate
-
-    @intrinsic
-    def add_all_rows(typing, p, rows, bias, width, value, first, n, out, at, lowest):
-        """See the head of this file."""
-        i64 = types.int64
-        signature = types.void(
-            _FLOATS, i64, i64, i64, _FLOATS, i64, i64, _FLOATS, i64, types.float32
-        )
-
-        def generate(context, builder, signature, args):
-            p, rows, bias, width, value, first, n, out, at, lowest = args
-            given = (rows, bias, width, None, first, n, at, lowest)
-            return _generated(context, builder, (p, value, out), *given)
+            p, rows, bias, width, index, value, first, n, out, at, lowest = args
+            p, value, out = (_pointer(context, builder, _FLOATS, x) for x in (p, value, out))
+            index = None if every else _pointer(context, builder, _INTS, index)
+            _Sums(
+                builder, p=p, rows=rows, bias=bias, width=width, index=index, value=value,
+                first=first, n=n, out=out, at=at, lowest=lowest,
+            ).write()  # fmt: skip
+            return context.get_dummy_value()
 
         return signature, generate
 
 else:
 
-    def add_rows(p, rows, bias, width, index, value, n, out, at, lowest):
+    def add_rows(p, rows, bias, width, index, value, first, n, out, at, lowest):
         """See the head of this file."""
-        weights = p[rows:][: (index[:n].max(initial=-1) + 1) * width].reshape(-1, width)
-        total = p[bias : bias + width] + value[:n] @ weights[index[:n]]
-        out[at : at + width] = np.maximum(total, lowest)
-
-    def add_all_rows(p, rows, bias, width, value, first, n, out, at, lowest):
-        """See the head of this file."""
-        weights = p[rows : rows + n * width].reshape(n, width)
-        total = p[bias : bias + width] + value[first : first + n] @ weights
+        index = np.arange(n) if index is None else index[:n]
+        places = rows + width * index[:, None] + np.arange(width)
+        total = p[bias : bias + width] + value[first : first + n] @ p[places]
         out[at : at + width] = np.maximum(total, lowest)

@@ -30,7 +30,7 @@ from agents.net_kernel import (
     make_scratch,
     win_chances_batch,
 )
-from agents.network import ModelError, what_is_missing
+from agents.network import ModelError, other_facts, what_is_missing
 from kimble_env.files import write_whole
 from kimble_env.rules import Rules, find_rules
 
@@ -143,13 +143,7 @@ def _faults(rules: Rules, config: dict[str, Any], layers: list[Layer]) -> list[s
         "feature_version": feature_version(rules),
         "players": rules.players,
     }
-    faults = [
-        f"made for {config.get('rules')!r}, asked for {str(rules)!r} (rules_hash {value})"
-        if key == "rules_hash"
-        else f"{key} is {config.get(key)!r}, expected {value!r}"
-        for key, value in expected.items()
-        if config.get(key) != value
-    ]
+    faults = other_facts(rules, config, expected)
     if not faults and not _same_table(rules, config.get("seats")):
         faults.append(f"seats are {config.get('seats')!r}, asked for {list(rules.seats)}")
     if not faults:

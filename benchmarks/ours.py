@@ -69,6 +69,33 @@ def look_ups(pieces: int, positions: int, seed: int = 1) -> Measure:
     return measure
 
 
+def network(name: str, positions: int, repeats: int, threads: int = 1) -> Measure:
+    """A shipped network in ONNX Runtime on positions of random games, in one batch; wall time."""
+    import onnxruntime
+
+    from agents.net_features import feature_count, net_features
+    from agents.value_net import MODELS, load_net
+    from training.export import golden_positions
+
+    rules = load_net(name).rules
+    states = golden_positions(rules, positions)
+    given = {"features": net_features(states, rules.array, feature_count(rules))}
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = threads
+    session = onnxruntime.InferenceSession(
+        MODELS / f"{name}.onnx", options, providers=["CPUExecutionProvider"]
+    )
+
+    def measure() -> Sample:
+        start = time.perf_counter()
+        for _ in range(repeats):
+            session.run(None, given)
+        seconds = time.perf_counter() - start
+        return Sample(seconds, {"positions": positions * repeats})
+
+    return measure
+
+
 def vector_env(games: int, threads: int = 1, spec: str = "kimble") -> Any:
     """The vector env as the benchmark uses it: all seats exposed, autoreset on."""
     from kimble_env.vector import KimbleVectorEnv

@@ -226,6 +226,29 @@ def look_ups(settings: Settings) -> list[Row]:
     return rows
 
 
+def networks(settings: Settings) -> list[Row]:
+    """Positions per second of shipped networks in ONNX Runtime, and the time of a single one."""
+    rows = []
+    for name in ("kimble-2p", "kimble-4p", "norske-2p", "norske-4p"):
+        measures = {
+            "one": ours.network(name, 4096, settings.sized(30)),
+            "two": ours.network(name, 4096, settings.sized(30), threads=2),
+            "single": ours.network(name, 1, settings.sized(2000)),
+        }
+        samples = alternate(measures, settings.rounds)
+        for kind, words in (("one", "4,096, one thread"), ("two", "4,096, two threads")):
+            figure = rates(samples[kind], "positions")
+            rows.append(
+                Row(f"{name}, {words}", "positions/s", figure, value=figure, target=1_000_000)
+            )
+        single = Figure.of([1e6 / taken.rate("positions") for taken in samples["single"]])
+        rows.append(
+            Row(f"{name}, one position", "µs", single, value=single, target=100, at_most=True)
+        )
+    rows[-1].note = "networks: wall time"
+    return rows
+
+
 def imports(settings: Settings) -> list[Row]:
     """`from kimble_env import Game` beside `import numba`, in CPU seconds."""
     measures = {"ours": probes.import_time("kimble_env"), "numba": probes.import_time("numba")}
@@ -295,6 +318,7 @@ MEASUREMENTS = [
     Measurement("ppo", "masked PPO with learning / PettingZoo's SB3 recipe", ppo),
     Measurement("game", "Game: throw and play pairs per second", game),
     Measurement("lookups", "values of random positions from the exact tables", look_ups),
+    Measurement("networks", "shipped networks in ONNX Runtime, batches and one by one", networks),
     Measurement("imports", "from kimble_env import Game / import numba", imports),
     Measurement("compiling", "seconds of the first compile, cache empty", compiling),
     Measurement("memory", "peak memory of the vector env, allocations of a step", memory),

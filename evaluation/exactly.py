@@ -96,9 +96,7 @@ def exactly(
         TableError: an agent that draws lots.
     """
     game = game_of(rules, pieces)
-    for name in dict.fromkeys((agent, *versus)):  # faults are told before the work
-        if name != PERFECT:
-            check_lots(make_agent(name, game))
+    _check_agents((agent, *versus), game)
     if evaluator is None:
         evaluator = Evaluator(game, TOLERANCE[game.pieces], threads, say)
     elif evaluator.rules.hash != game.hash:
@@ -130,13 +128,7 @@ def exactly(
         out["versus"][name] = _shares(evaluator.duel(me, other))
         clock.note(f"versus {name}")
     if response:
-        try:
-            best = evaluator.best_response(me)
-        except UnsettledError as error:
-            out["unsettled"] = str(error)
-        else:
-            out["best_response"] = _shares(best)
-            out["exploitability"] = best.mean - 0.5
+        out.update(_response(evaluator, me))
         clock.note("best_response")
     if costs:
         study = evaluator.study(me, me)
@@ -144,6 +136,22 @@ def exactly(
         out["itself"] = account(evaluator, study)
         clock.note("costs")
     return out
+
+
+def _check_agents(specs: tuple[str, ...], game: Rules) -> None:
+    """Refuse agents that have no exact result, before the work."""
+    for spec in dict.fromkeys(specs):
+        if spec != PERFECT:
+            check_lots(make_agent(spec, game))
+
+
+def _response(evaluator: Evaluator, me: Player) -> dict[str, Any]:
+    """Return what the best answer to a player wins, or why there is none."""
+    try:
+        best = evaluator.best_response(me)
+    except UnsettledError as error:
+        return {"unsettled": str(error)}
+    return {"best_response": _shares(best), "exploitability": best.mean - 0.5}
 
 
 class Clock:

@@ -89,9 +89,9 @@ def _compile(function: F, **options: Any) -> F:
 def njit(function: F) -> F:
     """Compile ``function`` with numba: nogil, cached in this package's own folder.
 
-    Nobody counts who refers to an array in it (``_nrt``): counting took half the time of a game,
-    and two threads counting on one array wait for each other. The price: it can make no array, and
-    return none but one that it was given; numba refuses to compile it otherwise.
+    Nobody counts who refers to an array in it (``_nrt``): counting took half the time of a random
+    game, and two threads counting on one array wait for each other. The price: it can make no
+    array, and return none but one that it was given; numba refuses to compile it otherwise.
     """
     return _compile(function) if COMPILED else function
 

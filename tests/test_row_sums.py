@@ -6,19 +6,13 @@ import numpy as np
 import pytest
 
 from agents.net_compiling import fast
-from agents.row_sums import add_all_rows, add_rows
+from agents.row_sums import add_rows
 
 
 @fast
-def some_rows(p, rows, bias, width, index, value, n, out, at, lowest):
+def some_rows(p, rows, bias, width, index, value, first, n, out, at, lowest):
     """Call the code from compiled code, as it must be."""
-    add_rows(p, rows, bias, width, index, value, n, out, at, lowest)
-
-
-@fast
-def every_row(p, rows, bias, width, value, first, n, out, at, lowest):
-    """Call the code from compiled code, as it must be."""
-    add_all_rows(p, rows, bias, width, value, first, n, out, at, lowest)
+    add_rows(p, rows, bias, width, index, value, first, n, out, at, lowest)
 
 
 @pytest.mark.parametrize("width", [8, 16, 24, 32, 40, 64, 72, 96, 128, 168])
@@ -40,9 +34,9 @@ def test_sums_are_those_of_a_matrix_product(width: int, n: int) -> None:
         assert (out[at + width :] == 7).all()
 
     out = np.full(at + width + 9, 7, np.float32)
-    some_rows(p, rows, bias, width, index, value, n, out, at, lowest)
-    check(out, value[:n].astype(np.float64) @ weights[index])
+    some_rows(p, rows, bias, width, index, value, 2, n, out, at, lowest)
+    check(out, value[2 : 2 + n].astype(np.float64) @ weights[index])
     out[:] = 7
-    every_row(p, rows, bias, width, value, 6, n, out, at, lowest)
+    some_rows(p, rows, bias, width, None, value, 6, n, out, at, lowest)
     check(out, value[6 : 6 + n].astype(np.float64) @ weights[:n])
     assert (out[at : at + width] == lowest).any() or width == 8

@@ -119,17 +119,16 @@ def _td(
         _profile(TDConfig(**given), json)
         return
     place = _free_folder(folder, resume)
-    if resume:
-        td_to_resume(place, given)
-    else:
-        check_td(TDConfig(**given), place)
+    config = td_to_resume(place, given) if resume else TDConfig(**given)
+    if not resume:
+        check_td(config, place)
 
     from training import td as learning
 
     if resume:
         net = learning.resume(place, progress=not json)
     else:
-        net = learning.train(TDConfig(**given), place, progress=not json)
+        net = learning.train(config, place, progress=not json)
     _tell(place, net.spec, json, "report.md")
 
 
