@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from agents.exact import asking, positions
+from agents.exact import asking, positions, telling
 from agents.exact.asking import Asked, Judged, player
+from agents.exact.duels import Evaluator
 from agents.exact.layers import Layer
+from agents.exact.policies import Uniform
 from agents.exact.solver import Solver, two_seats
 from agents.linear_value import make_linear
 from agents.rollouts import make_rollouts
@@ -165,7 +167,35 @@ def test_who_else_decides_is_asked() -> None:
 def test_long_work_is_told_of(monkeypatch: pytest.MonkeyPatch) -> None:
     rules = two_seats("kimble", 1)
     said: list[str] = []
-    monkeypatch.setattr(asking, "SAY_SECONDS", 0.0)
+    monkeypatch.setattr(telling, "SECONDS_BETWEEN_LINES", 0.0)
     Judged("net:mine", asking.Judge(random_net(rules), True), prepared(rules), said.append)
     assert said
     assert all(re.match(r"net:mine: judged [\d,]+ positions, about ", line) for line in said)
+
+
+def test_duels_and_losses_are_told_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(telling, "SECONDS_BETWEEN_LINES", 0.0)
+    said: list[str] = []
+    evaluator = Evaluator(two_seats("kimble[pass_allowed=no]", 2), say=said.append)
+    perfect = evaluator.perfect()
+    for work, name in (
+        (lambda: evaluator.duel(Uniform(), perfect), "random against perfect play"),
+        (lambda: evaluator.best_response(Uniform()), "the best answer against random"),
+        (lambda: evaluator.study(perfect, perfect), "what perfect play meets and loses"),
+    ):
+        said.clear()
+        work()
+        line = rf"{name}: layer \d+,\d+: change \S+(, some [\d]+ % of the work, about .+ more)?"
+        assert said
+        assert all(re.fullmatch(line, one) for one in said)
+        assert re.search(r"some \d+ % of the work, about \d+ s more", said[-1])
+
+
+def test_threads_ask_about_the_same_decisions() -> None:
+    rules = two_seats("kombat", 2)
+    agent = make_agent("cautious", rules)
+    one, two = Asked(agent, prepared(rules)), Asked(agent, prepared(rules, threads=2))
+    assert one.decisions == two.decisions
+    for x, y in prepared(rules).all_pairs():
+        layer = prepared(rules).layer(x, y)
+        assert np.array_equal(one.codes(layer, 0), two.codes(layer, 0))

@@ -8,7 +8,6 @@ decisions, and each of a decision's moves would have to be judged anew.
 
 from __future__ import annotations
 
-import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from functools import partial
@@ -22,13 +21,13 @@ from agents.exact import judging, positions
 from agents.exact.errors import TableError
 from agents.exact.kernels import FIXED
 from agents.exact.layers import Layer, Pair
-from agents.exact.policies import Codes, Player, Say, Uniform
+from agents.exact.policies import Codes, Player, Uniform
 from agents.exact.solver import Solver
+from agents.exact.telling import Say, Telling
 from agents.linear_value import LinearValue
 from agents.search import SearchAgent
 from agents.search_kernels import TIE
 from agents.value_net import ValueNet
-from kimble_env._jit import NOTE
 from kimble_env.kernel import STATE
 from kimble_env.opponents import Agent, CheckedAgent, WeightAgent
 from kimble_env.rules import Rules
@@ -37,7 +36,6 @@ BATCH = 16_384
 """Decisions, or positions, that are asked about at once, at least where a layer has them."""
 PROBES = 2_048
 """Decisions that an agent is asked about twice, with other keys."""
-SAY_SECONDS = 5.0
 SLICES = 16
 """Parts of a layer between threads."""
 
@@ -57,8 +55,7 @@ class Answered:
     def __init__(self, spec: str, solver: Solver, say: Say | None) -> None:
         self.spec, self.solver = spec, solver
         self.decisions = 0
-        self._say, self._told = say, time.monotonic()
-        self._began = self._told - NOTE.seconds  # of a clock that stands still while compiling
+        self._telling = Telling(say, spec)
 
     def codes(self, layer: Layer, side: int) -> Codes:
         """Return the policy in a layer."""
@@ -66,15 +63,6 @@ class Answered:
         if side == 0:
             return self._sides[0][x, y]
         return np.ascontiguousarray(self._sides[1][y, x].transpose(2, 0, 1))
-
-    def _progress(self, what: str, done: float) -> None:
-        """Say now and then what has been done, which is a share ``done`` of all work."""
-        now = time.monotonic()
-        if self._say is None or now - self._told < SAY_SECONDS:
-            return
-        self._told = now
-        left = (now - NOTE.seconds - self._began) * (1.0 / max(done, 1e-9) - 1.0)
-        self._say(f"{self.spec}: {what}, about {left:.0f} s more")
 
 
 class Asked(Answered):
@@ -98,11 +86,17 @@ class Asked(Answered):
         alike = type(agent) is WeightAgent and solver.opposite
         self._cells_left = self._cells_all = (1 if alike else 2) * solver.encoding.cells
         sides: tuple[dict[tuple[int, int], Codes], ...] = ({}, {})
-        for x, y in solver.all_pairs():
-            layer = solver.layer(x, y)
-            sides[0][x, y] = self._ask(layer, 0)
-            if not alike:
-                sides[1][y, x] = self._ask(layer, 1)
+        # others are asked by one thread, in one order: they need not stand more
+        compiled = type(agent) is WeightAgent and solver.threads > 1
+        pool = ThreadPoolExecutor(solver.threads) if compiled else None
+        with pool or nullcontext():
+            self._map: Any = pool.map if pool else map
+            for x, y in solver.all_pairs():
+                layer = solver.layer(x, y)
+                sides[0][x, y] = self._ask(layer, 0)
+                if not alike:
+                    sides[1][y, x] = self._ask(layer, 1)
+            del self._map
         self._sides = (sides[0], sides[0] if alike else sides[1])
         self.same = alike or (
             solver.opposite
@@ -118,25 +112,27 @@ class Asked(Answered):
         count, across = len(own.masks), len(other.masks)
         out = np.zeros((count, 6, across), np.uint8)
         rows = max(1, BATCH // (6 * across))
-        states = _templates(numbers, rows * 6 * across)
-        which = np.empty((len(states), 3), np.int32)
         r_pass = layer.a.rules.board.pass_action
-        for first in range(0, count, rows):
+
+        def ask(first: int) -> tuple[int, int]:
             last = min(count, first + rows)
-            states_left = positions.list_decisions(
+            states = _templates(numbers, (last - first) * 6 * across)
+            which = np.empty((len(states), 3), np.int32)
+            asked = int(positions.list_decisions(
                 states, numbers[side], numbers[1 - side], configs[side], configs[1 - side], own,
                 other.guard, other.masks, first, last, out, which,
-            )  # fmt: skip
-            if states_left:
-                bits = self._answers(states[:states_left], probe=first == 0)
-                odd = positions.note_answers(
-                    bits, which[:states_left], own, other.guard, r_pass, out
-                )
+            ))  # fmt: skip
+            if asked:
+                bits = self._answers(states[:asked], probe=first == 0)
+                odd = positions.note_answers(bits, which[:asked], own, other.guard, r_pass, out)
                 if odd:
                     raise TableError(f"{self.agent.spec}: {odd} answers are not legal moves")
-            self.decisions += states_left
-            self._cells_left -= (last - first) * across
-            self._progress(
+            return asked, (last - first) * across
+
+        for asked, cells in self._map(ask, range(0, count, rows)):
+            self.decisions += asked
+            self._cells_left -= cells
+            self._telling.note(
                 f"asked about {_count(self.decisions)} decisions",
                 1.0 - self._cells_left / self._cells_all,
             )
@@ -252,7 +248,7 @@ class Judged(Answered):
 
         for cells in self._map(judge, range(0, len(out), rows)):
             self._judged += cells
-            self._progress(
+            self._telling.note(
                 f"judged {_count(self._judged)} positions", self._judged / self._all
             )
         return out

@@ -20,10 +20,11 @@ from agents.exact.asking import player
 from agents.exact.errors import TableError
 from agents.exact.kernels import BEST, FIXED, SHARES
 from agents.exact.layers import Layer, Pair
-from agents.exact.policies import Best, Player, Recorded, Say, Uniform
+from agents.exact.policies import Best, Player, Recorded, Uniform
 from agents.exact.settling import Contest, best_answer, evaluate, sweeper
 from agents.exact.solver import MOST_SWEEPS, TOLLS, Solver
 from agents.exact.table import Table, table_of
+from agents.exact.telling import Say, Sweeping
 from kimble_env.opponents import Agent
 from kimble_env.rules import Rules
 
@@ -151,33 +152,43 @@ class Evaluator:
 
     def _duel(self, first: Player, second: Player) -> Duel:
         solved: dict[tuple[int, int], Pair] = {}
+        telling = self._telling(f"{first.spec} against {second.spec}")
         pool = ThreadPoolExecutor(self.threads) if self.threads > 1 else None
         with pool or nullcontext():
             for x, y in self.solver.all_pairs():
                 layer = self.solver.layer(x, y, solved.__getitem__)
-                self._settle(layer, first, second, pool)
+                telling.start(layer.ni * layer.nj)
+                self._settle(layer, first, second, pool, telling)
                 solved[x, y] = (layer.p.copy(), layer.q.copy())
         p, q = solved[0, 0]
         return Duel(float(p[0, 0]), 1.0 - float(q[0, 0]))
 
-    def _settle(self, layer: Layer, first: Player, second: Player, pool: Any) -> None:
+    def _telling(self, name: str) -> Sweeping:
+        return Sweeping(self.say, name, self.solver.encoding.cells)
+
+    def _settle(
+        self, layer: Layer, first: Player, second: Player, pool: Any, telling: Sweeping
+    ) -> None:
         """Find the values of a layer between two players."""
         kinds = (first.kind, second.kind)
         codes = (first.codes(layer, 0), second.codes(layer, 1))
+
+        def report(sweeps: int, change: float, rows: int = 0) -> None:
+            if not rows:
+                telling.sweep(f"layer {layer.slot_a},{layer.slot_b}: change {change:.2g}")
+
+        rest = (self.tolerance, MOST_SWEEPS, pool, self.threads)
         if kinds == (FIXED, FIXED):
-            evaluate(Contest(layer, codes, self.tolerance, MOST_SWEEPS, pool, self.threads))
+            evaluate(Contest(layer, codes, *rest, report))
         elif kinds == (BEST, BEST) or not self.rules.pass_allowed:  # nobody keeps play going
             sweep, arguments = sweeper(layer, kinds, codes)
             tolls = TOLLS if self.rules.pass_allowed else ()
-            layer.iterate(
-                sweep, arguments, self.tolerance, MOST_SWEEPS, pool, self.threads, None, tolls
-            )
+            layer.iterate(sweep, arguments, *rest, report, tolls)
         else:
             best = kinds.index(BEST)
             any_moves = Uniform().codes(layer, best)
             codes = (any_moves, codes[1]) if best == 0 else (codes[0], any_moves)
-            contest = Contest(layer, codes, self.tolerance, MOST_SWEEPS, pool, self.threads)
-            best_answer(contest, best)
+            best_answer(Contest(layer, codes, *rest, report), best)
 
     # ------------------------------------------------------------------------------------- visits
 
@@ -197,10 +208,12 @@ class Evaluator:
         ring = self.rules.board.leave + 1
         pairs = self.solver.all_pairs()[::-1]
         inflow: dict[tuple[int, int], Pair] = {}
+        telling = self._telling(f"what {first.spec} meets and loses")
         for number, (x, y) in enumerate(pairs):
             layer = self.solver.layer(x, y)
+            telling.start(layer.ni * layer.nj)
             codes = (first.codes(layer, 0), second.codes(layer, 1))
-            visits, left = _visit(layer, codes, inflow, (0.5, 0.5))
+            visits, left = _visit(layer, codes, inflow, (0.5, 0.5), telling)
             stalled += left
             valued = self.solver.layer(x, y, solved=True)
             positions.tally(
@@ -258,7 +271,7 @@ def _throws_per_turn(tries: npt.NDArray[np.int8]) -> npt.NDArray[np.float64]:
 
 def _visit(
     layer: Layer, codes: tuple[Any, Any], inflow: dict[tuple[int, int], Pair],
-    start: tuple[float, float],
+    start: tuple[float, float], telling: Sweeping | None = None,
 ) -> tuple[Pair, float]:
     """Return the expected turns in every position of a layer, and the mass that never leaves.
 
@@ -280,6 +293,8 @@ def _visit(
         before = np.inf
         for sweep in range(1, MOST_SWEEPS):
             moved = positions.push(where, *seats, *codes, SHARES, *visits, least, 0, layer.ni)
+            if telling is not None:
+                telling.sweep(f"layer {layer.slot_a},{layer.slot_b}: change {moved:.2g}")
             if moved < max(SETTLED, 1000.0 * least):
                 break
             if sweep % 50 == 0:

@@ -7,7 +7,6 @@ that an agent breaks by lot are no simulation but part of the exact result.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Protocol
 
 import numpy as np
@@ -19,12 +18,12 @@ from agents.exact.layers import Layer
 from agents.exact.solver import Solver
 
 Codes = npt.NDArray[np.uint8]
-Say = Callable[[str], None]
 
 
 class Player(Protocol):
-    """One side of a game: ``kind`` of kernels.py and, for FIXED, its policy."""
+    """One side of a game: its name, ``kind`` of kernels.py and, for FIXED, its policy."""
 
+    spec: str
     kind: int
 
     def codes(self, layer: Layer, side: int) -> Codes:
@@ -35,6 +34,7 @@ class Player(Protocol):
 class Best:
     """The best answer to the other side; against another Best that is perfect play."""
 
+    spec = "the best answer"
     kind = BEST
 
     def codes(self, layer: Layer, side: int) -> Codes:
@@ -45,6 +45,7 @@ class Best:
 class Uniform:
     """Every legal move other than pass alike often, the agent ``random``."""
 
+    spec = "random"
     kind = FIXED
 
     def codes(self, layer: Layer, side: int) -> Codes:
@@ -60,6 +61,7 @@ class Uniform:
 class Recorded:
     """The perfect moves of a solved game; a pass only where it is clearly better than any move."""
 
+    spec = "perfect play"
     kind = FIXED
 
     def __init__(self, solver: Solver) -> None:

@@ -10,8 +10,9 @@ import numpy as np
 from agents.exact.duels import MOST_PIECES, perfect_play
 from agents.exact.errors import TableError
 from agents.exact.layers import Pair
-from agents.exact.solver import Say, Solver, peak_bytes, two_seats
+from agents.exact.solver import Solver, peak_bytes, two_seats
 from agents.exact.table import table_path, write_table
+from agents.exact.telling import Say
 from kimble_env.rules import Rules
 
 OPEN = 1e-6

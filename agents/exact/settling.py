@@ -18,6 +18,7 @@ those positions, and every such fixed point is at least what any other policy wi
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
@@ -56,6 +57,7 @@ class Contest:
         layer: with the values of later layers in its arena.
         codes: the policies of seat a and b, as ``positions.py`` has them.
         most_sweeps: after so many it counts as unsettled.
+        report: told the sweeps made and the largest change of each.
         ratios: the share of an error that a sweep left, in the last rounds.
         gap: one minus that share of the slowest mode that GMRES saw last; 1 if it was not asked.
     """
@@ -66,6 +68,7 @@ class Contest:
     most_sweeps: int
     pool: Pool = None
     threads: int = 1
+    report: Callable[[int, float], None] | None = None
     sweeps: int = 0
     change: float = np.inf
     ratios: deque[float] = field(default_factory=lambda: deque(maxlen=3))
@@ -89,6 +92,8 @@ class Contest:
             self._sweepers[kinds] = sweeper(self.layer, kinds, self.codes)
         sweep, arguments = self._sweepers[kinds]
         self.change = self._run(sweep, (*arguments, 0.0))
+        if self.report is not None:
+            self.report(self.sweeps, self.change)
         return self.change
 
     def run(self, function: Any, *arguments: Any) -> float:

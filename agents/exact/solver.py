@@ -21,7 +21,6 @@ import contextlib
 import json
 import resource
 import time
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -33,19 +32,18 @@ from agents.exact.blockfile import check_blocks, map_blocks, read_header, write_
 from agents.exact.encoding import Encoding
 from agents.exact.errors import TableError
 from agents.exact.layers import Blocks, Layer, Pair, Tolls
+from agents.exact.telling import SECONDS_BETWEEN_LINES, Say
 from agents.exact.transitions import SeatMoves, check_supported
 from agents.exact.units import SeatUnits, UnitLayer, check_units
 from kimble_env._jit import NOTE
 from kimble_env.rules import Rules, find_rules
 from kimble_env.threads import check_threads
 
-Say = Callable[[str], None]
 START = {"value": (0.5, 0.5), "lower": (0.0, 1.0), "upper": (1.0, 0.0)}
 MOST_SWEEPS = 20_000
 DEFAULT_TOLERANCE = {1: 1e-12, 2: 1e-11, 3: 1e-8, 4: 1e-6}
 TOLLS: Tolls = ((0.05, 1e-2), (0.005, 1e-3))
 ENCODING = "masks x colex ranks, 1"
-SECONDS_BETWEEN_LINES = 5.0
 LEAST_SECONDS, LEAST_SHARE = 2.0, 0.01
 """Sweeps of so many seconds, over so large a share of all cells, tell how long the rest takes."""
 
