@@ -306,6 +306,8 @@ def make_search(argument: str, rules: Rules) -> SearchAgent:
         options["eval"] = best_spec(rules)
     replies = None if options["replies"] == "max" else make_agent(options["replies"], rules)
     evaluator = make_evaluator(options["eval"], rules)
+    if options["eval"] == "net":
+        options["eval"] = evaluator.name  # which network that is
     cost = None if options["pass_cost"] is None else options["pass_cost"] / 100.0
     return SearchAgent(
         write_options("search", options, DEFAULTS, ("depth", "eval")),

@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import json
 import re
+import sys
 import time
 from collections.abc import Sequence
 from importlib import metadata
@@ -259,6 +260,10 @@ def plots(folder: Path, data: Data) -> None:
     plot_mistakes(data, "cautious", 2, images / "solution-mistakes.png")
 
 
+def _say(line: str) -> None:
+    print(f"  {line}", file=sys.stderr, flush=True)
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """Read the command line; compute, keep, plot."""
     parser = argparse.ArgumentParser(
@@ -276,6 +281,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--plots", action="store_true", help="make the plots")
     parser.add_argument("--merge", nargs="*", type=Path, default=[], metavar="FILE",
                         help="take in figures of solution.json files made elsewhere")
+    parser.add_argument("--threads", type=int, default=1, help="sweeps at once")
     parser.add_argument("--folder", type=Path, default=DOCS)
     options = parser.parse_args(arguments)
     data = read(options.folder)
@@ -287,7 +293,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         for rules in options.rules:
             print(f"{rules}, {pieces} pieces", flush=True)
             add_solved(options.folder, data, rules, pieces, options.again)
-            evaluator = Evaluator(game_of(rules, pieces), TOLERANCE[pieces])
+            evaluator = Evaluator(
+                game_of(rules, pieces), TOLERANCE[pieces], options.threads, say=_say
+            )
             if rules in PERFECT_PLAYS:
                 add_perfect(options.folder, data, rules, options.again, evaluator)
             for agent in () if options.no_ladder else options.agents or agents():

@@ -234,6 +234,7 @@ def test_the_hash_changes_with_all_that_decides() -> None:
              "pass_cost=7")  # fmt: skip
     assert len({make_search(spec, rules).hash for spec in specs}) == len(specs)
     assert make_search("eval=net", rules).hash == make_search("budget=20000", rules).hash
+    assert make_search("eval=net", rules).spec == "search:depth=2,eval=net:kimble-2p"
 
 
 # --------------------------------------------------------------------- the budget
