@@ -37,6 +37,8 @@ DOCS = Path(__file__).parent.parent / "docs"
 DATA = "solution.json"
 ANSWER = ("best_response", "exploitability", "unsettled")
 """What ``exactly`` says of the best answer."""
+WORTH_A_PLOT = 5
+"""Fewer agents are read off the table as well."""
 PERFECT_PLAYS = ("kimble[pass_allowed=no]", "kombat[pass_allowed=no]", "norske")
 """Rule sets in which perfect play ends for sure, so that what it holds can be added up."""
 
@@ -255,7 +257,8 @@ def plots(folder: Path, data: Data) -> None:
     page = (folder / "solution.md").read_text(encoding="utf-8")
     plot_first_throw(page, images / "solution-first-throw.png")
     for pieces in (2, 3):
-        if any(found["pieces"] == pieces for found in data.get("ladder", {}).values()):
+        rows = data.get("ladder", {}).values()
+        if len({row["agent"] for row in rows if row["pieces"] == pieces}) >= WORTH_A_PLOT:
             plot_ladder(data, pieces, images / f"solution-ladder-{pieces}.png")
     plot_mistakes(data, "cautious", 2, images / "solution-mistakes.png")
 
