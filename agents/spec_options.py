@@ -7,6 +7,7 @@ Commas part them. A value that holds commas itself stands in brackets:
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from difflib import get_close_matches
 from typing import Any
 
 from kimble_env.errors import AgentError
@@ -59,8 +60,12 @@ def read_options(
     options, faults, seen = dict(defaults), [], set()
     for part in _split(argument) if argument else []:
         name, equals, value = part.partition("=")
-        if name not in readers or not equals:
+        if not equals:
             faults.append(f"expected option=value, got {part!r}")
+            continue
+        if name not in readers:
+            close = get_close_matches(name, readers, 1)
+            faults.append(f"no option {name!r}" + (f", did you mean {close[0]}?" if close else ""))
             continue
         if name in seen:
             faults.append(f"{name} is set twice")

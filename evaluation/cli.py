@@ -29,6 +29,7 @@ from evaluation.table import print_table, write_json
 from evaluation.tabletop import make_agents
 from evaluation.tournament import Tournament, make_settings, play_tournament
 from kimble_env.errors import KimbleError
+from kimble_env.own_code import prints_aside
 from kimble_env.rules import Rules, find_rules
 
 LEAST_PILOT = 100
@@ -67,7 +68,7 @@ def evaluate(
         threads: threads of compiled play; None for one per processor.
         workers: processes, for agents that are not weight vectors; the result stays the same.
         adjust: count luck by this evaluator (``linear``) and tell the adjusted results too.
-        progress: show a progress bar on standard error; None: if that is a terminal.
+        progress: show a bar on standard error; None: a bar if that is a terminal, else lines.
 
     Raises:
         KimbleError: anything given that cannot be, with the reason.
@@ -77,7 +78,7 @@ def evaluate(
     if found.players != len(lineup):
         found = found.replace(players=len(lineup))
     start = time.perf_counter()
-    with progress_bar(progress) as report:
+    with progress_bar(progress) as report, prints_aside():
         result = play_match(
             lineup, found, games, seed, cap=cap, threads=threads, workers=workers, progress=report,
             adjust=adjust,
@@ -110,14 +111,14 @@ def compare(
         players: 2 to 4; those of the rules if left out.
         pieces: short for the option ``pieces`` of the rules.
         json: print one JSON object instead of the table.
-        progress: show a progress bar on standard error; None: if that is a terminal.
+        progress: show a bar on standard error; None: a bar if that is a terminal, else lines.
         options: of ``evaluation.compare.compare``.
 
     Raises:
         KimbleError: anything given that cannot be, with the reason.
     """
     found_rules = _rules_with(rules, pieces)
-    with progress_bar(progress, "comparing") as report:
+    with progress_bar(progress, "comparing") as report, prints_aside():
         found = play_comparison(first, second, found_rules, players, progress=report, **options)
     if json:
         write_comparison(found, sys.stdout)
@@ -158,7 +159,7 @@ def tournament(
         json: print one JSON object instead of the tables.
         threads: threads of compiled play; None for one per processor.
         workers: processes, for agents that are not weight vectors.
-        progress: show a progress bar on standard error; None: if that is a terminal.
+        progress: show a bar on standard error; None: a bar if that is a terminal, else lines.
         options: of ``make_settings``: kinds, against, seed, cap, adjust.
 
     Raises:
@@ -169,14 +170,15 @@ def tournament(
     settings = make_settings(specs, _rules_with(rules, pieces), players, **options)
     name = f"tournament-{settings.rules.name}-{settings.rules.players}p.jsonl"
     place = Path(record) if record is not None else Path(name)
-    with progress_bar(progress) as bar:
+    with progress_bar(progress) as bar, prints_aside():
         played = play_tournament(
             settings, place, games, threads=threads, workers=workers, progress=bar
         )
     summary = summarise(played)
-    summary["self_tests"] += _parity_tests(played)
-    if losses:
-        add_losses(summary, played)
+    with prints_aside():
+        summary["self_tests"] += _parity_tests(played)
+        if losses:
+            add_losses(summary, played)
     if report is not None:
         from evaluation.report_html import write_html
 
@@ -231,7 +233,7 @@ def plan(
         seed: of its dice.
         adjust: measure what luck adjustment by this evaluator saves.
         json: print one JSON object instead of the table.
-        progress: show a progress bar on standard error; None: if that is a terminal.
+        progress: show a bar on standard error; None: a bar if that is a terminal, else lines.
 
     Raises:
         KimbleError: anything given that cannot be, with the reason.
@@ -253,14 +255,14 @@ def plan(
     lineup = _line_up(specs, _player_count(specs, rules, found, players))
     if found.players != len(lineup):
         found = found.replace(players=len(lineup))
-    with progress_bar(progress, "pilot") as bar:
+    with progress_bar(progress, "pilot") as bar, prints_aside():
         play_match(lineup, found, len(lineup), seed)  # compiles, so that the speed is that of play
         start = time.perf_counter()
         result = play_match(lineup, found, pilot, seed, progress=bar)
         speed = result.games / max(time.perf_counter() - start, 1e-9)
     ratios = None
     if adjust is not None:
-        with progress_bar(progress, "pilot, counting luck") as bar:
+        with progress_bar(progress, "pilot, counting luck") as bar, prints_aside():
             ratios = _variance_ratios(lineup, found, pilot, seed, adjust, bar)
     needs = measured_needs(result, half_width, ratios)
     caption = (

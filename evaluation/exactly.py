@@ -270,7 +270,10 @@ def _move_text(rules: Rules, action: int, die: int) -> str:
 
 def print_exactly(found: dict[str, Any], tell: Callable[[str], None] = print) -> None:
     """Print what ``exactly`` returned, for people."""
+    itself = found["itself"]
     tell(f"{found['agent']} in {found['rules']}, {found['positions']:,} positions, exact")
+    if itself is not None and itself["decisions"] == 0:
+        tell("a game without choices: whoever plays it plays alike")
     tell("")
     tell(f"{'against':24}{'win share':>12}{'first':>12}{'second':>12}")
     for name, row in found["versus"].items():
@@ -284,7 +287,6 @@ def print_exactly(found: dict[str, Any], tell: Callable[[str], None] = print) ->
     elif found["unsettled"] is not None:
         tell("")
         tell(f"no best answer found: {found['unsettled']}")
-    itself = found["itself"]
     if itself is None:
         return
     tell(f"loss per decision   {found['loss_per_decision']:.4f} thousandths of a win")

@@ -10,6 +10,7 @@ from evaluation.losses import PHASES, Losses, decision_losses, read_public, samp
 from evaluation.match import check_numbers
 from kimble_env import __version__
 from kimble_env.errors import KimbleError
+from kimble_env.own_code import prints_aside
 from kimble_env.rules import find_rules
 
 
@@ -36,7 +37,8 @@ def losses(
     check_numbers(positions=(positions, 1), repeats=(repeats, 1), seed=(seed, 0))
     judge: Any = read_public(found) if reference == "public" else reference
     asked = judge.positions if reference == "public" else sample_decisions(found, positions, seed)
-    results = [decision_losses(agent, asked, found, judge, repeats) for agent in agents]
+    with prints_aside():
+        results = [decision_losses(agent, asked, found, judge, repeats) for agent in agents]
     if json:
         data = {
             "format": "kimble-losses-1",

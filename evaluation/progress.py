@@ -1,4 +1,7 @@
-"""A progress bar on standard error: games done, games/s of this run, time left."""
+"""Progress on standard error: games done, games/s of this run, time left.
+
+A bar in a terminal; in a file or a pipe a line now and then.
+"""
 
 from __future__ import annotations
 
@@ -10,19 +13,39 @@ from contextlib import contextmanager
 from evaluation.match import Progress
 from kimble_env.errors import KimbleError
 
+SECONDS_BETWEEN_LINES = 10.0
+
+
+class Speed:
+    """Games/s and time left, counted from the first report of this run."""
+
+    def __init__(self) -> None:
+        self._start = time.perf_counter()
+        self._before: int | None = None  # games that an earlier run had played
+
+    def of(self, done: int, total: int) -> tuple[str, str]:
+        """Return games/s and the time left as texts."""
+        if self._before is None:
+            self._before, self._start = done, time.perf_counter()
+        speed = (done - self._before) / max(time.perf_counter() - self._start, 1e-9)
+        return f"{speed:,.0f}", clock((total - done) / speed) if speed > 0 else "-"
+
 
 @contextmanager
 def progress_bar(shown: bool | None = None, label: str = "playing") -> Iterator[Progress | None]:
     """Yield what the rooms report to, or None where nothing is shown.
 
     Args:
-        shown: show the bar; None: if standard error is a terminal.
-        label: stands before the bar.
+        shown: show the bar; None: a bar if standard error is a terminal, else lines.
+        label: stands before both.
 
     Raises:
         KimbleError: rich is not installed.
     """
-    if not (sys.stderr.isatty() if shown is None else shown):
+    if shown is None and not sys.stderr.isatty():
+        yield _lines(label)
+        return
+    if shown is False:
         yield None
         return
     try:
@@ -40,20 +63,30 @@ def progress_bar(shown: bool | None = None, label: str = "playing") -> Iterator[
         console=Console(stderr=True),
         transient=True,
     )
-    start = time.perf_counter()
-    before: int | None = None  # games that an earlier run had played
+    speeds = Speed()
     with bar:
         task = bar.add_task("", total=None, speed="-", left="-")
 
         def report(done: int, total: int) -> None:
-            nonlocal before, start
-            if before is None:  # counting begins with the first report of this run
-                before, start = done, time.perf_counter()
-            speed = (done - before) / max(time.perf_counter() - start, 1e-9)
-            left = clock((total - done) / speed) if speed > 0 else "-"
-            bar.update(task, completed=done, total=total, speed=f"{speed:,.0f}", left=left)
+            speed, left = speeds.of(done, total)
+            bar.update(task, completed=done, total=total, speed=speed, left=left)
 
         yield report
+
+
+def _lines(label: str) -> Progress:
+    """Return a report that writes a line when some seconds have passed since the last."""
+    speeds, told = Speed(), time.monotonic()
+
+    def report(done: int, total: int) -> None:
+        nonlocal told
+        speed, left = speeds.of(done, total)
+        if time.monotonic() - told >= SECONDS_BETWEEN_LINES:
+            told = time.monotonic()
+            text = f"{label}: {done:,} of {total:,} games, {speed} games/s, {left} left"
+            print(text, file=sys.stderr, flush=True)
+
+    return report
 
 
 def clock(seconds: float) -> str:

@@ -60,6 +60,7 @@ KINDS = {2: ("1v1",), 3: ("1v2", "2v1"), 4: ("1v3", "2v2", "3v1")}
 """Kinds of tables by number of players: places of the first agent, v, places of the second."""
 
 _OF_AGENTS = ("agents", "fingerprints", "pairs")
+_FOLLOWS = _OF_AGENTS[1:]  # differ too if the agents do
 _DICE = "sha256 of seed and pairing"
 _CHUNK_SECONDS = 1.5  # of work that a kill may cost
 _LARGEST = 8192  # games in a chunk at most
@@ -180,6 +181,10 @@ class Settings:
             "dice": _DICE,
         }
 
+    def is_of(self, header: dict[str, Any]) -> bool:
+        """Say whether a record is of this very tournament."""
+        return all(header.get(name) == value for name, value in self._identity().items())
+
     def check_same(self, header: dict[str, Any], path: Path) -> None:
         """Check that a record is of this very tournament.
 
@@ -189,12 +194,23 @@ class Settings:
         faults = [
             f"{name} is {header.get(name)!r} there and {value!r} now"
             for name, value in self._identity().items()
-            if header.get(name) != value
+            if header.get(name) != value and name not in _FOLLOWS
         ]
+        if not faults and header.get("fingerprints") != list(self.prints):
+            changed = [
+                agent
+                for agent, mine, theirs in zip(
+                    self.agents, self.prints, header.get("fingerprints", ()), strict=False
+                )
+                if mine != theirs
+            ]
+            faults = [f"{' and '.join(changed)} has changed since"]
+        if not faults and header.get("pairs") != self._identity()["pairs"]:
+            faults = ["other pairs of these agents met there"]
         if faults:
             raise RecordError(
-                f"{path} is of another tournament: {'; '.join(faults)}; keep this one in another "
-                "file (--record)"
+                f"{path} is of another tournament; keep this one in another file (--record): "
+                f"{'; '.join(faults)}"
             )
 
     def known_pairs(self, header: dict[str, Any]) -> dict[int, int] | None:
@@ -464,7 +480,10 @@ def play_tournament(
     place = Path(path)
     if not place.exists():
         make_record(place, settings.header())
-    header, _, good = read_lines(place)
+    header, lines, good = read_lines(place)
+    if not lines and not settings.is_of(header):
+        _begin_again(place, good, settings)
+        header, _, good = read_lines(place)
     known = settings.known_pairs(header)
     if known is not None and len(known) == len(header["pairs"]) < len(settings.pairs):
         adopt_record(place, settings)
@@ -486,6 +505,13 @@ def play_tournament(
                     total * len(settings.kind_of),
                 )
     return read_tournament(place)
+
+
+def _begin_again(place: Path, good: int, settings: Settings) -> None:
+    """Make a record that holds no game yet one of these settings."""
+    with appending(place, good):
+        if not read_lines(place)[1]:  # another process may have played meanwhile
+            make_record(place, settings.header())
 
 
 def adopt_record(path: str | os.PathLike[str], settings: Settings) -> int:

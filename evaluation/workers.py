@@ -9,6 +9,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import pickle
+import sys
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
@@ -118,6 +119,7 @@ def _watch_parent() -> None:
 
 
 def _begin() -> None:
+    sys.stdout = sys.stderr  # what agents print is no result
     threading.Thread(target=_watch_parent, daemon=True).start()
 
 

@@ -473,7 +473,7 @@ def _own_failures(spec: str) -> Iterator[None]:
         yield
     except KimbleError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         place = traceback.extract_tb(error.__traceback__)[-1]
         where = f"{Path(place.filename).name}, line {place.lineno}, in {place.name}"
         raise AgentError(f"agent {spec!r} fails: {told(error)} ({where})") from error

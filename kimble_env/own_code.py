@@ -10,6 +10,7 @@ import hashlib
 import importlib
 import importlib.util
 import sys
+from contextlib import AbstractContextManager, redirect_stdout
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -94,7 +95,12 @@ def _load_file(path: Path) -> ModuleType:
     return module
 
 
-def told(error: Exception) -> str:
+def prints_aside() -> AbstractContextManager[object]:
+    """Send what is printed meanwhile to standard error: what agents print is no result."""
+    return redirect_stdout(sys.stderr)
+
+
+def told(error: BaseException) -> str:
     """Return an error in one line: its kind and its text."""
     return f"{type(error).__name__}: {error}"
 

@@ -209,6 +209,27 @@ def test_train_ppo_leaves_a_policy_that_plays(tmp_path: Path) -> None:
     match = ("net:run/policy", "random", "--players", "4", "--games", "8", "--json")
     done = kimble("evaluate", *match, cwd=tmp_path)
     assert json.loads(done.stdout)["games"] == 8
+    before = (tmp_path / "run" / "metrics.jsonl").read_text()
+    done = kimble("train", "ppo", "run", "--resume", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    kept = json.loads((tmp_path / "run" / "config.json").read_text())["config"]
+    assert kept["decisions"] == 256
+    assert (tmp_path / "run" / "metrics.jsonl").read_text() == before
+
+
+def test_a_run_is_resumed_without_naming_its_settings_again(tmp_path: Path) -> None:
+    settings = ("--rules", "kimble[pieces=1]", "--throws", "2k", "--games", "64", "--window", "8",
+                "--batch", "64", "--hidden", "16", "--warmup", "50",
+                "--evaluate-games", "8")  # fmt: skip
+    done = kimble("train", "td", "run", *settings, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    first = (tmp_path / "run" / "value.safetensors").read_bytes()
+    done = kimble("train", "td", "run", "--resume", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "run" / "value.safetensors").read_bytes() == first
+    done = kimble("train", "td", "run", "--resume", "--seed", "2", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "seed was 1, now 2" in done.stderr
 
 
 def test_without_its_extra_the_command_says_which() -> None:

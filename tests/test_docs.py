@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import itertools
+import json
 import re
 import shlex
 import shutil
@@ -13,6 +14,8 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+
+from kimble_env.rules import find_rules
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("benchmarks/*.md")])
@@ -26,6 +29,28 @@ def load_generator() -> ModuleType:
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+# ---- figures --------------------------------------------------------------------------------
+
+
+def test_strength_in_the_readme_is_that_of_the_ladder() -> None:
+    ladders = json.loads((ROOT / "docs" / "ladder.json").read_text(encoding="utf-8"))["ladders"]
+    share = {}
+    for ladder in ladders:
+        game = (find_rules(ladder["rules"]).name, ladder["players"])
+        for row in ladder["agents"]:
+            share[(row["agent"], *game)] = row["alone_against"].get("random", row)
+        for row in ladder["searching"]:
+            if row["other"] == "random" and row["agent"].startswith("net:"):
+                share["net", *game] = row
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    for agent in ("cautious", "mixed", "tuned", "net"):
+        cells = [
+            " / ".join(f"{100.0 * share[agent, name, n]['share']:.1f}" for n in (2, 4))
+            for name in ("kimble", "kombat", "norske")
+        ]
+        assert f"| {agent} | {' | '.join(cells)} |" in readme
 
 
 # ---- generated parts and facts ---------------------------------------------------------------

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from evaluation import block_bootstrap, match_json, play_match, tabletop, wilson
+from evaluation import block_bootstrap, match_json, play_match, progress, tabletop, wilson
 from evaluation.cli import evaluate
 from kimble_env import Game, choose, find_rules
 from kimble_env.errors import AgentError, KimbleError
@@ -413,6 +414,29 @@ def test_evaluate_prints_a_table(capsys: pytest.CaptureFixture[str]) -> None:
     assert "at Y" in out
     assert "Cut off after 5,000 throws: 0.00 %" in " ".join(out.split())
     assert "games/s" in err or err.strip() == ""
+
+
+def test_what_agents_print_is_no_result(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    own = tmp_path / "talks.py"
+    own.write_text("def play(game):\n    print('thinking')\n    return game.legal_moves[0]\n")
+    for workers in (1, 2):
+        evaluate([f"{own}:play", "random"], games=4, json=True, workers=workers)
+        out, err = capfd.readouterr()
+        assert json.loads(out)["games"] == 4
+        assert "thinking" in err
+
+
+def test_progress_in_a_pipe_is_told_in_lines(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(progress, "SECONDS_BETWEEN_LINES", 0.0)
+    evaluate(["mixed", "random"], games=9000, json=True)
+    lines = capsys.readouterr().err.splitlines()
+    assert re.fullmatch(r"playing: 9,000 of 9,000 games, [\d,]+ games/s, 0:00 left", lines[-1])
+    evaluate(["mixed", "random"], games=200, json=True, progress=False)
+    assert capsys.readouterr().err == ""
 
 
 def test_evaluate_reads_its_line_up() -> None:

@@ -16,7 +16,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from agents.exact import layers, register
+from agents.exact import layers, register, report
 from agents.exact import solver as solver_module
 from agents.exact.blockfile import HEADER_BYTES, locked
 from agents.exact.decisions import make_decisions, read_decisions
@@ -674,6 +674,16 @@ def test_random_positions_can_be() -> None:
 
 
 # -------------------------------------------------------------------------------- decision sets
+
+
+def test_a_game_too_large_for_the_machine_is_refused(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    sizes = {"SC_PHYS_PAGES": 1 << 21, "SC_PAGE_SIZE": 1 << 12}
+    monkeypatch.setattr(report.os, "sysconf", sizes.__getitem__)
+    with pytest.raises(TableError, match=r"layer alone take 2\d\.\d GB, and it has 8\.6 GB"):
+        solve_game("norske", 4, folder=tmp_path / "layers")
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_decision_set_holds_what_the_table_says(kimble_two: Solver, tmp_path: Path) -> None:

@@ -310,6 +310,10 @@ def test_an_error_in_an_agent_is_told_with_its_place(tmp_path: Path) -> None:
     with pytest.raises(AgentError, match=told) as caught:
         choose(agent, game)
     assert isinstance(caught.value.__cause__, ZeroDivisionError)
+    file = tmp_path / "leaves.py"
+    file.write_text("import sys\ndef play(game):\n    sys.exit(3)\n", encoding="utf-8")
+    with pytest.raises(AgentError, match=r"fails: SystemExit: 3 \(leaves.py, line 3, in play\)"):
+        choose(make_agent(f"{file}:play", find_rules("kimble", players=2)), game)
 
 
 def test_an_agent_for_other_rules_is_refused() -> None:

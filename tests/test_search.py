@@ -294,9 +294,10 @@ def test_options_are_read_and_every_fault_is_named() -> None:
     assert read == {"depth": 3, "eval": "a:n=1,m=[2,3]", "luck": False, "more": 5}
     assert read_options("s", "", readers, {"depth": 2}) == {"depth": 2}
     with pytest.raises(AgentError) as caught:
-        read_options("s", "depth=9,deep=1,eval=,luck=maybe,depth=2", readers, {})
-    for piece in ("a whole number from 1 to 8, got '9'", "'deep=1'", "something", "yes or no",
-                  "set twice", "options: depth, eval, luck"):  # fmt: skip
+        read_options("s", "depth=9,deep=1,eval=,luck=maybe,depth=2,loud", readers, {})
+    for piece in ("a whole number from 1 to 8, got '9'", "no option 'deep', did you mean depth?",
+                  "something", "yes or no", "set twice",
+                  "expected option=value, got 'loud'", "options: depth, eval, luck"):  # fmt: skip
         assert piece in str(caught.value)
 
 

@@ -163,6 +163,21 @@ def test_the_record_of_another_tournament_is_refused(tmp_path: Path) -> None:
             play_tournament(other, path, 20)
 
 
+def test_a_record_without_a_game_may_become_any_tournament(tmp_path: Path) -> None:
+    """An agent that fails at once leaves such a one; mended it is another agent."""
+    path = tmp_path / "t.jsonl"
+    own = tmp_path / "own.py"
+    spec = f"{own}:play"
+    own.write_text("def play(game):\n    return 1 / 0\n")
+    with pytest.raises(KimbleError, match="ZeroDivisionError"):
+        play_tournament(make_settings([spec, "random"], players=2), path, 4)
+    own.write_text("def play(game):\n    return game.legal_moves[0]\n")
+    assert play_tournament(make_settings([spec, "random"], players=2), path, 4).games == 4
+    own.write_text("def play(game):\n    return game.legal_moves[-1]\n")
+    with pytest.raises(RecordError, match=r"keep .* \(--record\): .*own.py:play has changed since"):
+        play_tournament(make_settings([spec, "random"], players=2), path, 4)
+
+
 def test_more_agents_extend_a_record(tmp_path: Path) -> None:
     """What the others have played stays, whatever the place of the new one in the list."""
     path = tmp_path / "t.jsonl"
@@ -173,7 +188,7 @@ def test_more_agents_extend_a_record(tmp_path: Path) -> None:
     kept = [line for line in read_lines(path)[1] if line["pair"] == more.pairs.index((1, 3))]
     assert [line["won"] for line in kept] == [line["won"] for line in before]
     assert same(played, play_tournament(more, tmp_path / "whole.jsonl", 300))
-    with pytest.raises(RecordError, match="is of another tournament: agents is"):
+    with pytest.raises(RecordError, match=r"is of another tournament; .*: agents is"):
         play_tournament(make_settings(["random", "mixed"], players=2), path, 300)
     other = make_settings(["mixed", "random", "runner", "cautious"], players=2)
     with pytest.raises(RecordError, match="is of another tournament"):  # the first is now second
@@ -192,7 +207,7 @@ def test_an_agent_whose_file_has_changed_is_another_agent(tmp_path: Path) -> Non
     agents = ["random", f"{own}:play"]
     play_tournament(make_settings(agents, players=2), path, 4)
     own.write_text("def play(game):\n    return game.legal_moves[-1]\n", encoding="utf-8")
-    with pytest.raises(RecordError, match="fingerprints"):
+    with pytest.raises(RecordError, match="own.py:play has changed since"):
         play_tournament(make_settings(agents, players=2), path, 4)
 
 

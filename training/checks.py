@@ -47,8 +47,9 @@ def check_free(folder: Path, resume: bool = True) -> None:
     if (folder / "config.json").exists():
         rather = "resume it, or choose another folder" if resume else "choose another folder"
         raise KimbleError(f"{folder} holds a run already; {rather}")
-    if folder.exists() and not folder.is_dir():
-        raise KimbleError(f"{folder} is a file; a run is kept in a folder")
+    for place in (folder, *folder.parents):
+        if place.exists() and not place.is_dir():
+            raise KimbleError(f"{place} is a file; a run is kept in a folder")
 
 
 # --------------------------------------------------------------------------------- value learning

@@ -18,7 +18,11 @@ class TDConfig(Settings):
 
     rules: str = setting("kimble", "rules to train on, a name or name[option=value,...]")
     players: int = setting(2, "number of players, 2 to 4")
-    throws: int = setting(40_000_000, "throws to play and learn from, forced ones included")
+    throws: int = setting(
+        40_000_000,
+        "throws to play and learn from, forced ones included; rounded up to whole windows of the "
+        "games in step",
+    )
     seed: int = setting(1, "seed of dice, weights, opponents and minibatches")
     games: int = setting(1024, "games played in step")
     window: int = setting(32, "throws of each game between two updates")
@@ -131,14 +135,14 @@ class TDConfig(Settings):
         return self.command_line("kimble train td FOLDER", leave_out=("minutes", "threads"))
 
 
-def read_count(text: str) -> int:
+def read_count(text: str, name: str = "a number") -> int:
     """Read a number of throws or decisions such as 40M, 1.5G, 250k or 1000000.
 
     Raises:
-        KimbleError: it cannot be read.
+        KimbleError: it cannot be read; the message begins with ``name``.
     """
     match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)([kKmMgG]?)", text.strip().replace("_", ""))
     if match is None:
-        raise KimbleError(f"a number must be like 40M, 250k or 1000000, got {text!r}")
+        raise KimbleError(f"{name} must be like 40M, 250k or 1000000, got {text!r}")
     scale = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9}[match[2].lower()]
     return round(float(match[1]) * scale)

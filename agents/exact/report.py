@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from agents.exact.duels import MOST_PIECES, perfect_play
+from agents.exact.encoding import encoding_of
 from agents.exact.errors import TableError
 from agents.exact.layers import Pair
-from agents.exact.solver import Solver, peak_bytes, two_seats
+from agents.exact.solver import Solver, peak_bytes, two_seats, value_type
 from agents.exact.table import table_path, write_table
 from agents.exact.telling import Say
 from kimble_env.rules import Rules
@@ -67,7 +69,8 @@ def solve_game(
 
     Raises:
         RulesError: rules that cannot be or that the solver does not know.
-        TableError: a damaged or foreign checkpoint; ``play`` with four pieces.
+        TableError: a damaged or foreign checkpoint; ``play`` with four pieces; a game that this
+            machine has no memory for.
     """
     game = two_seats(rules, pieces, adjacent)
     small = game.pieces <= MOST_PIECES
@@ -79,6 +82,7 @@ def solve_game(
     target = table if table is not None else table_path(game)
     if folder is None and not small:
         folder = target.with_suffix(".layers")
+    _check_memory(game)
     solver = Solver(game, "value", tolerance, threads, folder, say=say)
     out: dict[str, Any] = {
         "rules": str(game),
@@ -95,6 +99,19 @@ def solve_game(
         out.update(bracket_of(game, tolerance, threads, folder, say))
     out["peak_bytes"] = peak_bytes()
     return out
+
+
+def _check_memory(game: Rules) -> None:
+    """Refuse a game of which one layer is more than the memory of this machine."""
+    code = encoding_of(game)
+    largest = int(max(code.sizes)) ** 2
+    least = 2 * largest * value_type(game).itemsize
+    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    if least > memory:
+        raise TableError(
+            f"{game} with {game.pieces} pieces is too large for this machine: the values of its "
+            f"largest layer alone take {least / 1e9:.1f} GB, and it has {memory / 1e9:.1f} GB"
+        )
 
 
 def _value_of(solver: Solver, target: Path, play: bool) -> dict[str, Any]:

@@ -104,7 +104,7 @@ class Solver:
         first, second = self.rules.seats
         self.a, self.b = kind(self.rules, first, second), kind(self.rules, second, first)
         self.encoding: Encoding = self.a.encoding
-        self.dtype = np.dtype(np.float32 if self.rules.pieces > 3 else np.float64)
+        self.dtype = value_type(self.rules)
         if self.tolerance is None:
             self.tolerance = DEFAULT_TOLERANCE[self.rules.pieces]
         if not 0.0 <= self.tolerance < 1.0:
@@ -327,6 +327,11 @@ class Solver:
             about = f"about {minutes:.0f} min" if minutes >= 1 else "less than a minute"
             text += f", {about} for the later layers"
         return text
+
+
+def value_type(rules: Rules) -> np.dtype[Any]:
+    """Return what the solver keeps a value in."""
+    return np.dtype(np.float32 if rules.pieces > 3 else np.float64)
 
 
 def peak_bytes() -> int:

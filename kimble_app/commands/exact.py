@@ -42,11 +42,13 @@ def exact(
     import json as writer
 
     from evaluation.exactly import PERFECT, RANDOM, exactly, print_exactly
+    from kimble_env.own_code import prints_aside
 
-    found = exactly(
-        agent, rules, pieces, tuple(versus) if versus else (RANDOM, PERFECT), not quick, not quick,
-        threads, lambda line: typer.echo(line, err=True),
-    )  # fmt: skip
+    with prints_aside():
+        found = exactly(
+            agent, rules, pieces, tuple(versus) if versus else (RANDOM, PERFECT), not quick,
+            not quick, threads, lambda line: typer.echo(line, err=True),
+        )  # fmt: skip
     if json:
         typer.echo(writer.dumps(found, indent=1))
     else:

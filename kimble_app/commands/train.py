@@ -32,8 +32,6 @@ def _command(run: Run, settings: Any, flags: tuple[tuple[str, str], ...]) -> Cal
         settings: their dataclass.
         flags: (name, sentence) of each.
     """
-    from click.core import ParameterSource
-
     from training.settings import settings_help
     from training.td_config import read_count
 
@@ -41,9 +39,9 @@ def _command(run: Run, settings: Any, flags: tuple[tuple[str, str], ...]) -> Cal
         context, folder = options.pop("context"), options.pop("folder")
         chosen = {name: options.pop(name) for name, _ in flags}
         given = {
-            name: read_count(value) if name in COUNTS else value
+            name: read_count(value, f"--{name}") if name in COUNTS else value
             for name, value in options.items()
-            if context.get_parameter_source(name) is not ParameterSource.DEFAULT
+            if _is_given(context, name)
         }
         run(folder, given, **chosen)
 
@@ -64,6 +62,14 @@ def _command(run: Run, settings: Any, flags: tuple[tuple[str, str], ...]) -> Cal
     command.__annotations__ = {p.name: p.annotation for p in parameters}
     command.__doc__ = run.__doc__
     return command
+
+
+def _is_given(context: Any, name: str) -> bool:
+    """Say whether an option stands on the command line.
+
+    By the name of its source: some versions of typer have a copy of click, with its own constants.
+    """
+    return str(context.get_parameter_source(name).name) != "DEFAULT"
 
 
 def _parameter(name: str, kind: Any, default: Any) -> inspect.Parameter:
