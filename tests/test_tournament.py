@@ -207,7 +207,7 @@ def test_an_agent_whose_file_has_changed_is_another_agent(tmp_path: Path) -> Non
     agents = ["random", f"{own}:play"]
     play_tournament(make_settings(agents, players=2), path, 4)
     own.write_text("def play(game):\n    return game.legal_moves[-1]\n", encoding="utf-8")
-    with pytest.raises(RecordError, match="own.py:play has changed since"):
+    with pytest.raises(RecordError, match=r"own\.py:play has changed since"):
         play_tournament(make_settings(agents, players=2), path, 4)
 
 
