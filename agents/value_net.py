@@ -36,6 +36,8 @@ from kimble_env.rules import Rules, find_rules
 
 FORMAT = "kimble-value-1"
 MODELS = Path(__file__).parent / "models"
+SUFFIXES = (".json", ".safetensors", ".onnx")
+"""Files of an exported network; the first two are read here."""
 
 Layer = tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]
 States = npt.NDArray[np.void]
@@ -166,11 +168,20 @@ def model_names() -> tuple[str, ...]:
 
 
 def find_model(name: str) -> Path | None:
-    """Return the path, without suffix, of a shipped model or of a folder's; None: no such model."""
+    """Return the path, without suffix, of a model; None: no such model.
+
+    Args:
+        name: of a shipped one; a run's folder; or the path of an exported one, with or without the
+            suffix of one of its files.
+    """
     if re.fullmatch(r"[\w-]+", name) and (MODELS / f"{name}.safetensors").exists():
         return MODELS / name
     place = Path(name).expanduser()
-    return place / "value" if (place / "value.json").exists() else None
+    if (place / "value.json").exists():
+        return place / "value"
+    base = place.with_suffix("") if place.suffix in SUFFIXES else place
+    whole = all(base.with_name(f"{base.name}{suffix}").exists() for suffix in SUFFIXES[:2])
+    return base if whole else None
 
 
 def load_net(name: str, rules: Rules | str | None = None) -> ValueNet:
@@ -186,7 +197,8 @@ def load_net(name: str, rules: Rules | str | None = None) -> ValueNet:
         known = ", ".join(model_names()) or "none"
         raise ModelError(
             f"no model {name!r}: neither a folder with value.json (kimble train td) or policy.json "
-            f"(kimble train ppo) nor one of the shipped ones ({known})"
+            f"(kimble train ppo), nor the path of an exported one (kimble export), nor one of the "
+            f"shipped ones ({known})"
         )
     return read_net(base, f"net:{name}", rules)
 

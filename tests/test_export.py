@@ -12,6 +12,7 @@ from agents.network import ModelError
 from agents.value_net import load_net, read_net, write_net
 from kimble_env import find_rules
 from kimble_env.errors import KimbleError
+from kimble_env.opponents import make_agent
 from tests.test_value_net import random_layers
 from training.distil import DistilConfig, distil
 from training.export import export, golden_positions
@@ -32,6 +33,11 @@ def test_an_exported_model_is_whole(run: Path, tmp_path: Path) -> None:
     config = export(run, "mine-3p", games=12, out=out)
     net, source = read_net(out / "mine-3p", "net:mine-3p"), load_net(str(run))
     assert net.hash == source.hash == config["model_hash"]
+    for name in (out / "mine-3p", out / "mine-3p.onnx", out / "mine-3p.safetensors"):
+        assert load_net(str(name)).hash == net.hash
+        assert make_agent(f"net:{name}", find_rules("kombat", players=3)).spec == f"net:{name}"
+    with pytest.raises(ModelError, match="path of an exported one"):
+        load_net(str(out / "mine-2p"))
     assert config["training"]["throws"] == 7
     assert config["opset"] == 17
     matches = config["measured"]["matches"]

@@ -22,7 +22,8 @@ def export(
     """Write a network as ONNX and safetensors, with its JSON, model card and golden vectors.
 
     The card's figures are measured now: matches against random, mixed and tuned, all seats on
-    equal dice, and with two players the loss on decisions with exact values.
+    equal dice, and with two players the loss on decisions with exact values. Play it as
+    [bold]net:OUT/NAME[/bold].
 
     [bold]Example:[/bold] kimble export runs/first kimble-2p --out models
     """
@@ -33,3 +34,5 @@ def export(
     place = MODELS if out is None else out
     config = ship(folder, name, games=games, out=place, threads=threads)
     typer.echo(json_module.dumps(config) if json else card(name, config))
+    if not json:
+        typer.echo(f"agent   net:{name if out is None else out / name}")
