@@ -174,7 +174,7 @@ def what_is_missing(folder: str | Path) -> str:
         "policy.json of kimble train ppo is there"
     )
     if (place / "config.json").exists():
-        return f"{text}; the run was stopped before it kept one: go on with --resume"
+        return f"{text}; the run was stopped before it kept one (train td and ppo: --resume)"
     return f"{text}; name the folder of a run, or its folder policy"
 
 

@@ -61,6 +61,8 @@ def test_a_run_that_was_killed_goes_on_and_ends_the_same(
         evolve(TINY, tmp_path / "part", progress=False, threads=1)
     monkeypatch.setattr(e.Arena, "shares", shares)
     assert 1 <= pickle.loads((tmp_path / "part" / "state.pickle").read_bytes()).generation < 3
+    with pytest.raises(KimbleError, match="started with other settings: generations was 3, now 60"):
+        evolve(Settings(), tmp_path / "part", resume=True, insist=["generations"])
     rest = evolve(Settings(), tmp_path / "part", progress=False, threads=1, resume=True)
     assert rest.tobytes() == whole.tobytes()
     logs = [(tmp_path / name / "log.jsonl").read_text() for name in ("whole", "part")]

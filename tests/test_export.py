@@ -14,7 +14,7 @@ from kimble_env import find_rules
 from kimble_env.errors import KimbleError
 from kimble_env.opponents import make_agent
 from tests.test_value_net import random_layers
-from training.distil import DistilConfig, distil
+from training.distil import DistilConfig, Learner, distil
 from training.export import export, golden_positions
 
 
@@ -96,6 +96,24 @@ def test_a_network_comes_nearer_to_exact_values(tmp_path: Path, rules: str, sour
     assert net.config["training"]["command"].startswith("kimble train distil FOLDER")
     with pytest.raises(KimbleError, match="holds a run already"):
         distil(config, tmp_path / "run", progress=False)
+
+
+def test_an_interrupted_fit_leaves_the_network_last_measured(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = DistilConfig(steps=100, batch=64, hidden=16, hidden2=8, evaluate_games=20)
+    learn, done = Learner.learn, []
+
+    def interrupt(self: Learner, *what: object) -> object:
+        done.append(1)
+        if len(done) == 25:
+            raise KeyboardInterrupt
+        return learn(self, *what)
+
+    monkeypatch.setattr(Learner, "learn", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        distil(config, tmp_path / "run", progress=False)
+    assert load_net(str(tmp_path / "run")).config["training"]["positions"] == 20 * 64
 
 
 def test_distillation_refuses_what_cannot_be(tmp_path: Path) -> None:

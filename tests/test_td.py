@@ -167,6 +167,32 @@ def test_a_killed_run_goes_on_as_if_nothing_had_happened(tmp_path: Path) -> None
     assert load_net(str(tmp_path / "killed")).hash == whole.hash
 
 
+def test_ctrl_c_says_what_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A checkpoint stands at every evaluation; without one a run begins again, and says so."""
+    config = TDConfig(**SMALL, rules="kimble[pieces=1]", throws=10_240, warmup=50,
+                      evaluate_every=2048)  # fmt: skip
+    step = Run.step
+
+    def interrupt(run: Run) -> None:
+        if run.window == stop:
+            raise KeyboardInterrupt
+        step(run)
+
+    monkeypatch.setattr(Run, "step", interrupt)
+    for stop, kept in ((2, "nothing is kept"), (9, "4,096 throws are kept")):
+        folder = tmp_path / str(stop)
+        with pytest.raises(KeyboardInterrupt):
+            train(config, folder, progress=False)
+        assert f"interrupted; {kept}; go on with: kimble train td" in capsys.readouterr().err
+    monkeypatch.undo()
+    resume(tmp_path / "2")
+    assert "no checkpoint yet: from the start" in capsys.readouterr().err
+    assert resume(tmp_path / "9").hash == load_net(str(tmp_path / "2")).hash
+    assert "no checkpoint" not in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("lag", [0, 1])
 def test_with_a_lag_the_weights_in_play_are_a_window_behind(tmp_path: Path, lag: int) -> None:
     run = Run(TDConfig(**SMALL, rules="kimble[pieces=1]", lag=lag), tmp_path, shown=False)

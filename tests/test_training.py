@@ -275,6 +275,8 @@ def test_resuming_goes_on_to_the_last_decision(
     monkeypatch.setattr(ppo, "save_checkpoint", whole)
     with pytest.raises(KimbleError, match="other settings: seed was 1, now 7"):
         train({"seed": 7}, tmp_path / "run", resume=True, progress=False)
+    with (tmp_path / "run" / "metrics.jsonl").open("a") as file:  # of after the checkpoint
+        file.write(json.dumps({**read_curve(tmp_path / "run")[-1], "decisions": 768}) + "\n")
     train({}, tmp_path / "run", resume=True, progress=False)
     rows = read_curve(tmp_path / "run")
     assert [row["decisions"] for row in rows] == [0, 512, 1024]

@@ -21,7 +21,7 @@ import json
 import math
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -126,19 +126,26 @@ def distil(config: DistilConfig, folder: str | Path, *, progress: bool = True) -
         "rules_hash": rules.hash, "versions": versions(), "commit": commit(),
     }  # fmt: skip
     write_whole(place / "config.json", json.dumps(about, indent=1) + "\n")
-    _learn(config, rules, learner, source, place, progress)
-    write_net(
-        place / "value", rules, learner.layers(),
-        training={"method": f"distillation ({config.source})", "positions":
-                  config.steps * config.batch, **about},
-    )  # fmt: skip
+    method = f"distillation ({config.source})"
+
+    def keep(step: int) -> None:
+        told = {"method": method, "positions": step * config.batch, **about}
+        write_net(place / "value", rules, learner.layers(), training=told)
+
+    try:
+        _learn(config, rules, learner, source, place, keep, progress)
+    except KeyboardInterrupt:
+        if (place / "value.json").exists():
+            print(f"\ninterrupted; net:{place} is the network last measured", file=sys.stderr)
+        raise
     return read_net(place / "value", f"net:{folder}", rules)
 
 
 def _learn(
-    config: DistilConfig, rules: Rules, learner: Learner, source: Any, place: Path, progress: bool
+    config: DistilConfig, rules: Rules, learner: Learner, source: Any, place: Path,
+    keep: Callable[[int], None], progress: bool,
 ) -> None:
-    """Take all steps; measure ten times on the way."""
+    """Take all steps; measure ten times on the way, and keep the network each time."""
     exact, start = ExactLoss(rules), time.perf_counter()
     line, note, losses = ProgressLine(config.steps, "steps", shown=progress), "", []
     every = max(1, config.steps // 10)
@@ -159,6 +166,7 @@ def _learn(
                 },
             }
             losses = []
+            keep(step)
             with open(place / "metrics.jsonl", "a", encoding="utf-8") as file:
                 file.write(json.dumps(row) + "\n")
             found = row["exact_loss_mwp"]

@@ -269,6 +269,7 @@ def evolve(
     folder: str | os.PathLike[str],
     *,
     resume: bool = False,
+    insist: Sequence[str] = (),
     threads: int | None = None,
     progress: bool = True,
 ) -> Vector:
@@ -278,6 +279,7 @@ def evolve(
         settings: what is asked for; with ``resume`` those of the run are taken.
         folder: of the run; made here, and must be new unless ``resume``.
         resume: go on from the last generation.
+        insist: names of settings that must then be those of the run.
         threads: of compiled play; None for one per processor. Does not change the result.
         progress: show a line with rate and time left.
 
@@ -289,6 +291,7 @@ def evolve(
     threads = check_threads(threads if threads is not None else os.cpu_count() or 1)
     if resume:
         search = _read(place)
+        _refuse_others(place, search.settings, settings, insist)
     else:
         search = _begin(settings.checked(), place)
     run = _Run(search, place, threads)
@@ -301,6 +304,18 @@ def evolve(
     finally:
         line.close()
     return search.best
+
+
+def _refuse_others(
+    place: Path, stored: Settings, given: Settings, names: Sequence[str]
+) -> None:
+    different = [
+        f"{name} was {getattr(stored, name)!r}, now {getattr(given, name)!r}"
+        for name in names
+        if getattr(stored, name) != getattr(given, name)
+    ]
+    if different:
+        raise KimbleError(f"{place} was started with other settings: {'; '.join(different)}")
 
 
 def _begin(settings: Settings, place: Path) -> Search:
@@ -556,6 +571,7 @@ def report(
     folder: str | os.PathLike[str],
     *,
     resume: bool,
+    insist: Sequence[str] = (),
     threads: int | None,
     publish_to: str | os.PathLike[str] | None,
     as_json: bool,
@@ -567,7 +583,7 @@ def report(
     """
     if publish_to is not None and not Path(publish_to).exists():
         raise KimbleError(f"{publish_to} is no file of heuristics: it does not exist")
-    evolve(settings, folder, resume=resume, threads=threads)
+    evolve(settings, folder, resume=resume, insist=insist, threads=threads)
     search = _read(Path(folder))
     key = None if publish_to is None else publish(folder, publish_to)
     found = {

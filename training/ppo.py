@@ -331,6 +331,7 @@ def _learn(run: Run, envs: KimbleVecEnv, resume: bool) -> None:
     """Learn until the decisions or the minutes are used up, and keep what was learned."""
     if resume:
         model = BatchedPPO.load(run.folder / "checkpoint.zip", envs, device="cpu")
+        cut_metrics(run.folder, model.num_timesteps)
         run.seconds_before = last_seconds(run.folder)
         run.refresh_opponents()
     else:
@@ -360,6 +361,18 @@ def _learn(run: Run, envs: KimbleVecEnv, resume: bool) -> None:
             f"stopped after {run.config.minutes:g} minutes and {model.num_timesteps:,} decisions",
             file=sys.stderr,
         )
+
+
+def cut_metrics(folder: Path, done: int) -> None:
+    """Take away the evaluations after ``done`` decisions, which come again.
+
+    So does the one before the first decision, if that is where a run goes on.
+    """
+    path = folder / "metrics.jsonl"
+    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+    kept = [line for line in lines if done and json.loads(line)["decisions"] <= done]
+    if kept != lines:
+        write_whole(path, "".join(f"{line}\n" for line in kept))
 
 
 def last_seconds(folder: Path) -> float:

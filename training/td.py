@@ -447,6 +447,7 @@ class Run:
         self.loss = math.nan
         self.seconds = {"play": 0.0, "learn": 0.0, "judge": 0.0}
         self.cpu = 0.0
+        self.kept = 0  # windows behind the last checkpoint
         self.line = ProgressLine(config.windows * self.per_window, "throws", shown=shown)
         self.note = ""
 
@@ -576,6 +577,7 @@ class Run:
         torch.save(state, buffer)
         self.write_net()
         write_whole(self.folder / "checkpoint.pt", buffer.getvalue())
+        self.kept = self.window
 
     def write_net(self) -> None:
         """Write the averaged weights as a model."""
@@ -599,6 +601,7 @@ class Run:
             raise KimbleError(f"nothing to resume: no {path}") from None
         except Exception as error:
             raise KimbleError(f"{path} is damaged: {error!r}") from error
+        self.kept = state["window"]
         self.learner.restore(state["learner"])
         self.games.restore(state["games"])
         self.window, self.seconds, self.cpu = state["window"], state["seconds"], state["cpu"]
@@ -623,9 +626,10 @@ class Run:
             last = self.window == self.config.windows
             if last:
                 self.catch_up()
-            if last or self.window % judged == 0:
+            due = last or self.window % judged == 0
+            if due:
                 self.measure()
-            if last or time.perf_counter() - saved > _CHECKPOINT_SECONDS:
+            if due or time.perf_counter() - saved > _CHECKPOINT_SECONDS:
                 self.save()
                 saved = time.perf_counter()
             self.line.update(self.window * self.per_window, self.note)
@@ -688,13 +692,23 @@ def resume(folder: str | Path, *, progress: bool = True) -> ValueNet:
     run = Run(config, place, progress)
     if (place / "checkpoint.pt").exists():
         run.restore()
-    elif (place / "metrics.jsonl").exists():
-        write_whole(place / "metrics.jsonl", "")
+    else:
+        if progress:
+            print(f"{place} has no checkpoint yet: from the start", file=sys.stderr)
+        if (place / "metrics.jsonl").exists():
+            write_whole(place / "metrics.jsonl", "")
     return _finish(run)
 
 
 def _finish(run: Run) -> ValueNet:
-    run.loop()
+    try:
+        run.loop()
+    except KeyboardInterrupt:
+        run.line.close()
+        kept = f"{run.kept * run.per_window:,} throws are kept" if run.kept else "nothing is kept"
+        again = f"go on with: kimble train td {run.folder} --resume"
+        print(f"interrupted; {kept}; {again}", file=sys.stderr)
+        raise
     write_whole(run.folder / "report.md", report(run.folder))
     return read_net(run.folder / "value", f"net:{run.folder}", run.rules)
 

@@ -64,3 +64,12 @@ def _group(words: str) -> LazyGroup:
         name=name, help=text, short_help=text, rich_help_panel=panel, no_args_is_help=True,
         rich_markup_mode="rich", context_settings=SETTINGS,
     )  # fmt: skip
+
+
+def is_given(context: Any, name: str) -> bool:
+    """Say whether an option stands on the command line.
+
+    By the name of its source: some versions of typer have a copy of click, with its own constants.
+    """
+    source = context.get_parameter_source(name)  # None: there is no such option
+    return source is not None and source.name != "DEFAULT"

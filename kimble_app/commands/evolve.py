@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from kimble_app.commands._lazy import is_given
+
 
 def evolve(
+    context: typer.Context,
     folder: Annotated[Path, typer.Argument(help="where the run is kept, e.g. runs/evolve")],
     rules: Annotated[str, typer.Option(help="rule set, for example kimble or norske")] = "kimble",
     players: Annotated[int, typer.Option(help="2 to 4")] = 2,
@@ -54,4 +58,8 @@ def evolve(
         start=start,
         opponents=tuple(name.strip() for name in opponents.split(",") if name.strip()),
     )
-    report(settings, folder, resume=resume, threads=threads, publish_to=publish, as_json=json)
+    named = [field.name for field in fields(settings) if is_given(context, field.name)]
+    report(
+        settings, folder, resume=resume, insist=named, threads=threads, publish_to=publish,
+        as_json=json,
+    )  # fmt: skip

@@ -13,6 +13,7 @@ from typing import Annotated, Any
 
 import typer
 
+from kimble_app.commands._lazy import is_given
 from kimble_env.errors import KimbleError
 
 RESUME = ("resume", "go on from the last checkpoint")
@@ -41,7 +42,7 @@ def _command(run: Run, settings: Any, flags: tuple[tuple[str, str], ...]) -> Cal
         given = {
             name: read_count(value, f"--{name}") if name in COUNTS else value
             for name, value in options.items()
-            if _is_given(context, name)
+            if is_given(context, name)
         }
         run(folder, given, **chosen)
 
@@ -62,14 +63,6 @@ def _command(run: Run, settings: Any, flags: tuple[tuple[str, str], ...]) -> Cal
     command.__annotations__ = {p.name: p.annotation for p in parameters}
     command.__doc__ = run.__doc__
     return command
-
-
-def _is_given(context: Any, name: str) -> bool:
-    """Say whether an option stands on the command line.
-
-    By the name of its source: some versions of typer have a copy of click, with its own constants.
-    """
-    return str(context.get_parameter_source(name).name) != "DEFAULT"
 
 
 def _parameter(name: str, kind: Any, default: Any) -> inspect.Parameter:

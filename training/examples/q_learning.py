@@ -35,7 +35,7 @@ def train(steps: int, games: int = 4096, seed: int = 1) -> tuple[float, float, i
         return rows, np.where(legal != 0, q[rows], -9.0)
 
     seen, info = envs.reset(seed=seed)
-    for step in range(steps):
+    for step in range(max(1, steps)):
         seats = info["seat"].copy()
         rows, values = look(seen, info["action_mask"])
         positions[rows] = envs.states()
@@ -54,7 +54,7 @@ def train(steps: int, games: int = 4096, seed: int = 1) -> tuple[float, float, i
         rate = counts / visits.flat[cells]
         q.flat[cells] += rate * (np.bincount(which, worth) / counts - q.flat[cells])
         done = step + 1
-        if done & (done - 1) == 0 or done == steps:
+        if done & (done - 1) == 0 or done >= steps:
             error, loss, known = judge(q, visits, positions)
             print(f"{done * games:11,} steps: error {error:.2f}, loss {loss:.3f} mWP of {known:,}")
             visits[:] = 0 if done < steps else visits
