@@ -179,6 +179,8 @@ def find_model(name: str) -> Path | None:
     place = Path(name).expanduser()
     if (place / "value.json").exists():
         return place / "value"
+    if not place.name:  # "." or "/"
+        return None
     base = place.with_suffix("") if place.suffix in SUFFIXES else place
     whole = all(base.with_name(f"{base.name}{suffix}").exists() for suffix in SUFFIXES[:2])
     return base if whole else None

@@ -162,7 +162,8 @@ def test_as_a_process_that_nothing_brings_down(tmp_path: Path) -> None:
     assert answers[0]["answer"]["move"] == "20-24"
     assert "printed while thinking" in done.stderr
     assert "ZeroDivisionError: mine" in answers[1]["error"]["message"]
-    assert answers[2]["error"]["code"] == "internal"
+    assert answers[2]["error"]["code"] == "bad_agent"
+    assert "SystemExit: 3" in answers[2]["error"]["message"]
     assert answers[3]["error"]["code"] == "bad_json"
     assert answers[4]["answer"]["status"] == "ok"
     assert answers[5:] == [{"id": None, "answer": {}}]

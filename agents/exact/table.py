@@ -344,5 +344,6 @@ def _read_if_whole(game: Rules, path: Path, tell: Callable[[str], None] | None) 
         return read_table(path, game, check=True)
     except TableError as error:
         if tell is not None:
-            tell(f"exact: {error}; it is made again")
+            what = str(error).partition("; delete")[0]  # nobody needs to: it is replaced
+            tell(f"exact: {what}; it is made again")
         return None
