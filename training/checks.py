@@ -97,14 +97,19 @@ def td_to_resume(folder: Path, given: Mapping[str, Any] | None = None) -> TDConf
         ) from None
     except (OSError, ValueError, TypeError) as error:
         raise KimbleError(f"no run to resume in {folder}: {error}") from error
-    _refuse_others(folder, stored, given or {}, ())
+    refuse_others(folder, stored, given or {})
     return config
 
 
-def _refuse_others(
-    folder: Path, stored: Mapping[str, Any], given: Mapping[str, Any], may_change: Sequence[str]
+def refuse_others(
+    folder: Path, stored: Mapping[str, Any], given: Mapping[str, Any],
+    may_change: Sequence[str] = (),
 ) -> None:
-    """Refuse settings that a run did not begin with."""
+    """Refuse settings that a run did not begin with, but those that ``may_change``.
+
+    Raises:
+        KimbleError: naming all that differ.
+    """
     different = [
         f"{name} was {stored.get(name)!r}, now {value!r}"
         for name, value in given.items()
@@ -165,5 +170,5 @@ def _ppo_to_resume(folder: Path, given: Mapping[str, Any]) -> PPOConfig:
     if not (folder / "checkpoint.zip").exists():
         raise KimbleError(f"nothing to resume in {folder}: no checkpoint.zip")
     stored = json.loads((folder / "config.json").read_text(encoding="utf-8"))["config"]
-    _refuse_others(folder, stored, given, MAY_CHANGE)
+    refuse_others(folder, stored, given, MAY_CHANGE)
     return read_settings(PPOConfig, {**stored, **given})

@@ -52,6 +52,7 @@ from kimble_env.kernel import (
 from kimble_env.opponents import WeightAgent, make_agent, weight_vector
 from kimble_env.rules import Rules, find_rules
 from kimble_env.threads import check_threads, run_slices
+from training.checks import refuse_others
 from training.progress import ProgressLine
 
 Vector = npt.NDArray[np.float64]
@@ -291,7 +292,8 @@ def evolve(
     threads = check_threads(threads if threads is not None else os.cpu_count() or 1)
     if resume:
         search = _read(place)
-        _refuse_others(place, search.settings, settings, insist)
+        named = {name: getattr(settings, name) for name in insist}
+        refuse_others(place, asdict(search.settings), named)
     else:
         search = _begin(settings.checked(), place)
     run = _Run(search, place, threads)
@@ -304,18 +306,6 @@ def evolve(
     finally:
         line.close()
     return search.best
-
-
-def _refuse_others(
-    place: Path, stored: Settings, given: Settings, names: Sequence[str]
-) -> None:
-    different = [
-        f"{name} was {getattr(stored, name)!r}, now {getattr(given, name)!r}"
-        for name in names
-        if getattr(stored, name) != getattr(given, name)
-    ]
-    if different:
-        raise KimbleError(f"{place} was started with other settings: {'; '.join(different)}")
 
 
 def _begin(settings: Settings, place: Path) -> Search:
